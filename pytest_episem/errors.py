@@ -1,0 +1,28 @@
+"""Faults that a user can mend. Every message is one line: what is wrong, where, and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class EpisemError(Exception):
+    """Base of every fault whose text is meant for the user; the faces print it without a traceback."""
+
+
+class UnknownName(EpisemError):
+    """A name that does not exist, with the allowed ones or the nearest."""
+
+    def __init__(self, what: str, name: str, allowed: Iterable[str]) -> None:
+        super().__init__(f"unknown {what} {name!r}{suggestion(name, allowed)}")
+
+
+def suggestion(name: str, allowed: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for a near miss, else the allowed names when they are few, else ``""``."""
+    names = sorted(set(allowed))
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if names and len(names) <= 12:
+        return f"; allowed: {', '.join(names)}"
+    return ""
