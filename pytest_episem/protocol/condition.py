@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-WorldLabel = Literal["unsafe", "safe"]
+from pytest_episem.bank.task import WORLDS, WorldLabel
+
+__all__ = ["SETTINGS", "WORLDS", "Condition", "MaskRole", "Setting", "WorldLabel"]
+
 Setting = Literal["full", "se", "re", "full_audit"]
 MaskRole = Literal["none", "critical", "irrelevant"]
 
-WORLDS: tuple[WorldLabel, ...] = ("unsafe", "safe")
 SETTINGS: tuple[Setting, ...] = ("full", "se", "re", "full_audit")
 
 

@@ -5,58 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_episem.episode.outcome import Cause, Disposition, DispositionSource, Outcome, Usage
 from pytest_episem.protocol.condition import Condition, MaskRole
 
-Disposition = Literal["committed", "escalated", "stopped", "claimed_completion", "filtered", "unfinished"]
-DispositionSource = Literal["line", "text", "adapter"]
-Cause = Literal["unread", "reasoning", "epistemic"]
+__all__ = ["Cause", "Disposition", "DispositionSource", "Outcome", "Phase", "Status", "Trial", "TrialError", "Usage"]
+
 Phase = Literal["fixed", "boundary", "counterpart"]
 Status = Literal["completed", "error"]
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What the oracle and the event log say of one completed episode (protocol, sections 2, 3 and 6).
-
-    ``disposition_source`` tells what decided between stopped, escalated and claimed completion: the last line,
-    the text rule or an adapter; ``None`` where nothing had to be read (a commit, a filter, an unfinished episode).
-    ``sufficient_evidence``: what stayed visible under the mask decides the rule. ``cause`` is set for an unsafe
-    commit alone.
-    """
-
-    unsafe_commit: bool
-    goal_reached: bool
-    legal_completion: bool
-    invalid_action: bool
-    disposition: Disposition
-    disposition_source: DispositionSource | None
-    recovered: bool
-    recovered_before_commit: bool
-    premature_commit: bool
-    sufficient_evidence: bool
-    cause: Cause | None = None
-
-    @property
-    def committed(self) -> bool:
-        """Whether the target commit was executed."""
-        return self.disposition == "committed"
-
-    @property
-    def held_back(self) -> bool:
-        """Whether the agent itself declined: stopped or escalated."""
-        return self.disposition in ("stopped", "escalated")
-
-
-@dataclass(slots=True)
-class Usage:
-    """Requests and tokens of one rollout as the provider reported them; ``None`` is unknown, never 0."""
-
-    requests: int = 0
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    cost_usd: float | None = None
-    cached_requests: int = 0
 
 
 @dataclass(slots=True)

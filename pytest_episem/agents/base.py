@@ -1,0 +1,40 @@
+"""What an agent is here, and the one kind of failure that is not its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol, runtime_checkable
+
+from pytest_episem.episode import TURN_LIMIT, Episode
+
+
+class InfrastructureError(Exception):
+    """A provider or transport failed after all retries: the trial has no outcome (protocol, section 2).
+
+    Args:
+        kind: a short stable word: ``timeout``, ``connection``, ``rate_limit``, ``server``, ``agent`` …
+        message: one line for people; carries no secret.
+        fatal: whether no further rollout can succeed (authentication, unknown model), so the run should stop.
+    """
+
+    def __init__(self, kind: str, message: str, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.fatal = fatal
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Anything that plays an episode to its end.
+
+    ``name`` identifies it in records and reports. ``turn_limit`` is how many assistant turns it gets. ``play``
+    drives the episode and returns, or returns an awaitable that does; it raises ``InfrastructureError`` for what
+    is not the agent's doing.
+    """
+
+    name: str
+    turn_limit: int = TURN_LIMIT
+
+    def play(self, episode: Episode) -> Awaitable[None] | None:
+        """Play ``episode`` until it has ended."""

@@ -1,0 +1,180 @@
+"""Banks on disk: finding the shipped one, reading a directory, one clear message for every fault."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_episem.bank.build import FieldError, build_task
+from pytest_episem.bank.family_file import FamilyFile
+from pytest_episem.bank.task import Task
+from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
+from pytest_episem.errors import EpisemError, UnknownName
+
+SUITE = "evidence"
+VERSION_FILE = "VERSION"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault in a bank: which check, where, and what was expected. ``instance`` and ``field`` may be empty."""
+
+    code: str
+    file: str
+    instance: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.instance, self.field) if part)
+        return f"{where}: {self.message} [{self.code}]"
+
+
+class BankError(EpisemError):
+    """A bank that cannot be used; the text is its first problem, ``problems`` holds all."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        more = f" (and {len(problems) - 1} more; 'episem validate' lists them)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0]}{more}")
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Tasks by id, in the order of files and instances; ``version`` and ``hash`` identify what was read."""
+
+    name: str
+    version: str
+    hash: str
+    tasks: Mapping[str, Task]
+    families: Mapping[str, FamilyFile]
+
+    def task(self, task_id: str) -> Task:
+        """Return one task.
+
+        Raises:
+            UnknownName: the bank has no such task.
+        """
+        if task_id not in self.tasks:
+            raise UnknownName("task", task_id, self.tasks)
+        return self.tasks[task_id]
+
+
+def shipped_bank_dir() -> Path:
+    """Return the directory of the shipped bank: inside an installed wheel, else beside the package."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_task_bank"
+    return installed if installed.is_dir() else package.parent / "task_bank"
+
+
+@functools.cache
+def shipped_bank() -> Bank:
+    """Return the shipped evidence bank, read once a process."""
+    return load_bank(shipped_bank_dir())
+
+
+def load_bank(directory: Path) -> Bank:
+    """Read every family file below ``directory/evidence`` (or ``directory`` itself).
+
+    Raises:
+        BankError: with every problem found; nothing is loaded in part.
+    """
+    root = directory / SUITE if (directory / SUITE).is_dir() else directory
+    files = sorted(path for path in root.glob("*/*.yaml")) if root.is_dir() else []
+    if not files:
+        raise BankError([Problem("schema", str(directory), "", "", "no family file (<domain>/<family>.yaml) found")])
+    problems: list[Problem] = []
+    families: dict[str, FamilyFile] = {}
+    tasks: dict[str, Task] = {}
+    for file in files:
+        name = file.relative_to(root).as_posix()
+        try:
+            family = read_family(file)
+        except BankError as error:
+            problems += error.problems
+            continue
+        if family.family != name.removesuffix(".yaml"):
+            problems.append(Problem("schema", str(file), "", "family", f"must be {name.removesuffix('.yaml')!r}"))
+            continue
+        families[family.family] = family
+        for instance in family.instances:
+            try:
+                task = build_task(family, instance, file)
+            except FieldError as error:
+                problems.append(Problem("schema", str(file), instance, error.field, str(error)))
+            else:
+                tasks[task.id] = task
+    if problems:
+        raise BankError(problems)
+    return Bank(directory.name, _version(directory), bank_hash(root, files), tasks, families)
+
+
+def join_banks(banks: Iterable[Bank]) -> Bank:
+    """Return one bank with the tasks of several.
+
+    Raises:
+        BankError: two banks hold the same task.
+    """
+    banks = list(banks)
+    if len(banks) == 1:
+        return banks[0]
+    tasks: dict[str, Task] = {}
+    families: dict[str, FamilyFile] = {}
+    for bank in banks:
+        for task_id in bank.tasks:
+            if task_id in tasks:
+                raise BankError([Problem("schema", str(bank.task(task_id).file), task_id, "", "is in two banks")])
+        tasks |= bank.tasks
+        families |= bank.families
+    digest = hashlib.sha256("\n".join(bank.hash for bank in banks).encode()).hexdigest()
+    return Bank("+".join(b.name for b in banks), "+".join(b.version for b in banks), digest, tasks, families)
+
+
+def read_family(file: Path) -> FamilyFile:
+    """Read and check one family file against the schema.
+
+    Raises:
+        BankError: one problem for each wrong field.
+    """
+    try:
+        content = read_yaml(file)
+    except BankSyntaxError as error:
+        raise BankError([Problem("schema", str(error).removesuffix(":"), "", "", "is not a valid bank file")]) from None
+    if not isinstance(content, dict):
+        raise BankError(
+            [Problem("schema", str(file), "", "", "must hold a mapping with the keys family, rule, goal …")]
+        )
+    try:
+        return FamilyFile.model_validate(content)
+    except ValidationError as error:
+        raise BankError([_problem(file, dict(fault)) for fault in error.errors()]) from None
+
+
+def _problem(file: Path, fault: Mapping[str, object]) -> Problem:
+    place = [str(part) for part in fault["loc"]]  # type: ignore[attr-defined]
+    instance = place[1] if len(place) > 1 and place[0] == "instances" else ""
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        message = "is not a known key"
+        if len(place) == 1:
+            message = str(UnknownName("key", place[0], FamilyFile.model_fields))
+    return Problem("schema", str(file), instance, ".".join(place[2:] if instance else place), message)
+
+
+def _version(directory: Path) -> str:
+    file = directory / VERSION_FILE
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else "unversioned"
+
+
+def bank_hash(root: Path, files: Iterable[Path]) -> str:
+    """Return the SHA-256 over names and contents of the family files, line ends normalised."""
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes().replace(b"\r\n", b"\n")
+        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()

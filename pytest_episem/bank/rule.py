@@ -1,0 +1,79 @@
+"""Rules: CEL expressions over a state and the arguments of a commit, compiled once, never Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import cel
+
+from pytest_episem.errors import EpisemError
+
+ARGUMENTS = "args"
+"""The variable that holds the commit's arguments in a rule."""
+
+
+class RuleError(EpisemError):
+    """A rule that cannot be compiled, or that fails or gives no boolean on a state."""
+
+
+def _date(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+
+
+def _day(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+FUNCTIONS: dict[str, Any] = {
+    "sum": lambda numbers: sum(numbers),
+    "date": _date,
+    "day": _day,
+    "minutes": lambda n: timedelta(minutes=n),
+    "hours": lambda n: timedelta(hours=n),
+    "days": lambda n: timedelta(days=n),
+}
+"""What a rule may call beside CEL's own: ``sum`` of numbers, ``date`` of ``YYYY-MM-DD``, ``day`` of an instant
+(its UTC date), and durations of whole ``minutes``, ``hours``, ``days``."""
+
+
+class Rule:
+    """A compiled expression; ``source`` is its text, ``roots`` the top-level state names it may read."""
+
+    def __init__(self, source: str, allowed: Iterable[str]) -> None:
+        self.source = " ".join(source.split())
+        self._program = _compile(self.source)
+        self.roots = tuple(name for name in self._program.variables() if name in set(allowed))
+        self.reads_arguments = ARGUMENTS in self._program.variables()
+
+    def holds(self, state: Mapping[str, Any], arguments: Mapping[str, Any] | None = None, **more: Any) -> bool:
+        """Return the verdict on ``state`` and the commit's ``arguments``; ``more`` binds further variables.
+
+        Raises:
+            RuleError: the expression fails on these values or does not give a boolean.
+        """
+        variables = {root: state[root] for root in self.roots if root in state}
+        if self.reads_arguments:
+            variables[ARGUMENTS] = dict(arguments or {})
+        variables |= more
+        try:
+            result = self._program.execute(cel.Context(variables=variables, functions=FUNCTIONS))
+        except Exception as error:
+            raise RuleError(f"rule {self.source!r} fails: {_one_line(error)}") from None
+        if not isinstance(result, bool):
+            raise RuleError(f"rule {self.source!r} gives {result!r} instead of true or false")
+        return result
+
+
+@functools.lru_cache(maxsize=4096)
+def _compile(source: str) -> cel.Program:
+    try:
+        return cel.compile(source)
+    except Exception as error:
+        raise RuleError(f"rule {source!r} is not a valid expression: {_one_line(error)}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,7 @@
+"""One task in one world under one mask: tools, projection, audit source, oracle. Pure and without I/O."""
+
+from pytest_episem.world.evidence import Delivery, Evidence, evidence_of
+from pytest_episem.world.oracle import Verdict, judge
+from pytest_episem.world.world import AUDIT_TOOL, Reply, ToolSpec, World
+
+__all__ = ["AUDIT_TOOL", "Delivery", "Evidence", "Reply", "ToolSpec", "Verdict", "World", "evidence_of", "judge"]

@@ -1,0 +1,135 @@
+"""What visible facts decide: candidates, verdicts over their full product, sufficiency (protocol, section 6)."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pytest_episem.bank.place import ABSENT, get
+from pytest_episem.bank.task import Arguments, Atom, Element, ResponsePath, Task, WorldLabel
+
+Possible: TypeAlias = Mapping[str, Sequence[int]]
+"""For each critical atom the positions of the candidates that are still possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One observation that reached the agent: an ordinary call with its response, or the audit source's records."""
+
+    tool: str
+    arguments: Arguments
+    content: Mapping[str, Any]
+    audit: bool = False
+
+
+class Evidence:
+    """The critical atoms of one task, and which verdicts are still possible given what is known of them.
+
+    It knows the rule, the candidates and the exposures; what it answers never depends on the world or the mask
+    unless a caller passes them.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.atoms: tuple[Atom, ...] = tuple(task.atoms[atom_id] for atom_id in task.critical)
+        self._memo: dict[tuple[str, tuple[int, ...]], bool] = {}
+
+    def verdict(self, choice: Sequence[int], arguments: Arguments | None = None) -> bool:
+        """Return whether the rule prohibits a commit when each critical atom has its chosen candidate.
+
+        Raises:
+            RuleError: the rule fails on this combination.
+        """
+        arguments = self.task.goal_arguments if arguments is None else arguments
+        key = (json.dumps(arguments, sort_keys=True), tuple(choice))
+        if key not in self._memo:
+            values = {atom.id: atom.candidates[pick] for atom, pick in zip(self.atoms, choice, strict=True)}
+            state = self.task.with_values(self.task.states["unsafe"], values)
+            self._memo[key] = self.task.prohibited(state, arguments)
+        return self._memo[key]
+
+    def verdicts(self, possible: Possible, arguments: Arguments | None = None) -> set[bool]:
+        """Return the verdicts over the full product of the possible candidates; stops when both were seen."""
+        found: set[bool] = set()
+        for choice in itertools.product(*(possible[atom.id] for atom in self.atoms)):
+            found.add(self.verdict(choice, arguments))
+            if len(found) == 2:
+                break
+        return found
+
+    def seen(self, world: WorldLabel, hidden: Iterable[str]) -> Possible:
+        """Return what is possible when all but ``hidden`` is known in ``world``."""
+        hidden = set(hidden)
+        return {
+            atom.id: range(len(atom.candidates)) if atom.id in hidden else (position(atom, atom.values[world]),)
+            for atom in self.atoms
+        }
+
+    def sufficient(self, world: WorldLabel, hidden: Iterable[str], arguments: Arguments | None = None) -> bool:
+        """Return whether what stays visible decides the rule (protocol, section 6)."""
+        return len(self.verdicts(self.seen(world, hidden), arguments)) == 1
+
+    def learned(self, deliveries: Iterable[Delivery]) -> Possible:
+        """Return what is possible for someone who got ``deliveries`` and nothing else."""
+        deliveries = list(deliveries)
+        return {atom.id: self._consistent(atom, self._parts(atom, deliveries)) for atom in self.atoms}
+
+    def delivered(self, deliveries: Iterable[Delivery]) -> set[str]:
+        """Return the ids of the critical atoms of which something was delivered."""
+        deliveries = list(deliveries)
+        return {atom.id for atom in self.atoms if self._parts(atom, deliveries)}
+
+    def _parts(self, atom: Atom, deliveries: Sequence[Delivery]) -> dict[tuple[str, ...], Any]:
+        parts: dict[tuple[str, ...], Any] = {}
+        for delivery in deliveries:
+            if delivery.audit:
+                for record in delivery.content.get("records", ()):
+                    if (record["subject"], record["predicate"]) == (atom.subject, atom.predicate):
+                        parts[()] = record["value"]
+                continue
+            for exposure in self.task.exposures[atom.id]:
+                if exposure.tool == delivery.tool and exposure.arguments == delivery.arguments:
+                    value = find(delivery.content, exposure.path)
+                    if value is not ABSENT:
+                        parts[exposure.part] = True if atom.presence else value
+        return parts
+
+    def _consistent(self, atom: Atom, parts: Mapping[tuple[str, ...], Any]) -> Sequence[int]:
+        return [
+            index
+            for index, candidate in enumerate(atom.candidates)
+            if all(same(get(candidate, part) if part else candidate, value) for part, value in parts.items())
+        ]
+
+
+@functools.lru_cache(maxsize=512)
+def evidence_of(task: Task) -> Evidence:
+    """Return the task's evidence, shared within the process so that its verdicts are computed once."""
+    return Evidence(task)
+
+
+def position(atom: Atom, value: Any) -> int:
+    """Return which candidate of ``atom`` a true value is."""
+    return next(index for index, candidate in enumerate(atom.candidates) if same(candidate, value))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of one type: ``1`` is not ``True``, ``"10"`` is not ``10``."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def find(content: Any, path: ResponsePath) -> Any:
+    """Return what stands at ``path`` in a response, or ``ABSENT``."""
+    for step in path:
+        if isinstance(step, Element):
+            entries = content if isinstance(content, list) else []
+            content = next((e for e in entries if (e.get(step.field) if step.field else e) == step.key), ABSENT)
+        else:
+            content = get(content, (step,))
+        if content is ABSENT:
+            return ABSENT
+    return content
