@@ -164,7 +164,7 @@ def _atom(
     for world, of_world in states.items():
         value = _existing(field, of_world, place)
         values[world] = True if presence else value
-    could_be = [] if presence else [_filled(f"{field}.could_be", item, lookup) for item in entry.could_be]
+    could_be = [] if presence else _filled(f"{field}.could_be", entry.could_be, lookup)
     return Atom(
         id=_filled(field, name, lambda local: lookup(local)),
         role=entry.role,

@@ -7,7 +7,8 @@ import contextlib
 import inspect
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import traceback
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -33,60 +34,67 @@ class RunSettings:
     search_seed: str = "0"
 
 
-def world_of(task: Task, condition: Condition) -> World:
-    """Return the fresh world that ``condition`` describes."""
-    return World(task, condition.world, condition.mask, audit=condition.setting in ("re", "full_audit"))
+class TrialWorld(World):
+    """The fresh world that a condition describes; it knows its condition."""
+
+    def __init__(self, task: Task, condition: Condition) -> None:
+        super().__init__(task, condition.world, condition.mask, audit=condition.setting in ("re", "full_audit"))
+        self.condition = condition
 
 
 def start_episode(task: Task, condition: Condition, agent: Agent, settings: RunSettings) -> Episode:
     """Return the fresh episode of ``condition`` for ``agent``."""
     limit = settings.turn_limit or agent.turn_limit
-    return Episode(world_of(task, condition), turn_limit=limit, instruction=settings.instruction)
+    return Episode(TrialWorld(task, condition), turn_limit=limit, instruction=settings.instruction)
 
 
 class Runner:
-    """Runs conditions of one bank with one agent and remembers their trials, so none runs twice in a process.
+    """Runs conditions of one bank and remembers their trials, so none runs twice in a process.
 
     Agents that answer at once run inline. Awaitables run in a background event loop, at most
-    ``settings.concurrency`` side by side; ``submit`` starts one early, ``run`` waits for it.
+    ``settings.concurrency`` side by side; ``submit`` starts one early, ``run`` waits for it. ``recorded`` are the
+    completed trials of an earlier session; ``stopped`` is the fatal error after which nothing more is tried.
     """
 
-    def __init__(self, bank: Bank, agent: Agent, settings: RunSettings | None = None) -> None:
+    def __init__(
+        self, bank: Bank, settings: RunSettings | None = None, recorded: Mapping[Condition, Trial] | None = None
+    ) -> None:
         self.bank = bank
-        self.agent = agent
         self.settings = settings or RunSettings()
-        self.trials: dict[Condition, Trial] = {}
+        self.trials: dict[Condition, Trial] = dict(recorded or {})
         self.stopped: InfrastructureError | None = None
         self._pending: dict[Condition, Future[Trial]] = {}
         self._loop: _BackgroundLoop | None = None
         self._finished: list[Trial] = []
         self._lock = threading.Lock()
 
-    def run(self, condition: Condition, phase: Phase = "fixed") -> Trial:
-        """Return the trial of ``condition``, running it unless it has one. Errored ones run again when asked again."""
+    def run(self, condition: Condition, agent: Agent, phase: Phase = "fixed") -> Trial:
+        """Return the trial of ``condition``, running it unless it completed before."""
         known = self.trials.get(condition)
         if known is not None and known.completed:
             return known
         pending = self._pending.pop(condition, None)
-        return pending.result() if pending else self._start(condition, phase)
+        return pending.result() if pending else self._start(condition, agent, phase)
 
-    def submit(self, conditions: Iterable[Condition]) -> None:
-        """Start rollouts ahead of time; does nothing for agents that answer at once."""
+    def submit(self, conditions: Iterable[Condition], agent: Agent) -> None:
+        """Start rollouts ahead of time, for agents whose ``play`` gives an awaitable."""
         for condition in conditions:
             if condition not in self.trials and condition not in self._pending and self.stopped is None:
-                self._begin(condition, "fixed")
+                self._begin(condition, agent, "fixed")
 
-    def search(self, task: Task, completed: Mapping[Condition, Trial] | None = None) -> BoundaryResult:
-        """Run the adaptive boundary search of ``task``, reusing what already ran (protocol, section 4)."""
-        known = {**(completed or {}), **self.trials}
-        search = BoundarySearch(self.settings.search_seed, task.id, task.critical, known.get)
+    def search(self, task: Task, agent: Agent) -> tuple[BoundaryResult, list[Trial]]:
+        """Run the adaptive boundary search of ``task``, reusing what already ran (protocol, section 4).
+
+        Returns the result and the trials that the search itself ran.
+        """
+        ran: list[Trial] = []
 
         def execute(probe: Probe) -> Trial:
-            trial = self.run(probe.condition, probe.phase)
-            known[probe.condition] = trial
-            return trial
+            ran.append(self.run(probe.condition, agent, probe.phase))
+            return ran[-1]
 
-        return search.run(execute)
+        search = BoundarySearch(self.settings.search_seed, task.id, task.critical, self.trials.get)
+        return search.run(execute), ran
 
     def take_finished(self) -> list[Trial]:
         """Return the trials that finished since the last call, each once, in the order they finished."""
@@ -100,29 +108,36 @@ class Runner:
             self._loop.close()
             self._loop = None
 
-    def _start(self, condition: Condition, phase: Phase) -> Trial:
-        started = self._begin(condition, phase)
+    def _start(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+        started = self._begin(condition, agent, phase)
         if isinstance(started, Trial):
             return started
         self._pending.pop(condition, None)
         return started.result()
 
-    def _begin(self, condition: Condition, phase: Phase) -> Trial | Future[Trial]:
+    def _begin(self, condition: Condition, agent: Agent, phase: Phase) -> Trial | Future[Trial]:
         task = self.bank.task(condition.task)
-        rollout = Rollout(task, condition, phase, self.agent, self.settings)
+        rollout = Rollout(task, condition, phase, agent, self.settings)
         if self.stopped is not None:
-            return self._finish(rollout.failed(self.stopped))
+            rollout.error = TrialError(self.stopped.kind, self.stopped.message)
+            return self._finish(rollout)
         playing = rollout.play()
         if playing is None:
-            return self._finish(rollout.trial())
+            return self._finish(rollout)
         if self._loop is None:
             self._loop = _BackgroundLoop(self.settings.concurrency)
-        future = self._loop.submit(rollout.wait(playing), self._finish)
+        future = self._loop.submit(self._wait(rollout, playing))
         self._pending[condition] = future
         return future
 
-    def _finish(self, trial: Trial) -> Trial:
+    async def _wait(self, rollout: Rollout, playing: Awaitable[None]) -> Trial:
+        await rollout.wait(playing)
+        return self._finish(rollout)
+
+    def _finish(self, rollout: Rollout) -> Trial:
+        trial = rollout.trial()
         with self._lock:
+            self.stopped = self.stopped or rollout.fatal
             self.trials[trial.condition] = trial
             self._finished.append(trial)
         return trial
@@ -139,6 +154,7 @@ class Rollout:
         self.timeout = settings.timeout
         self.episode = start_episode(task, condition, agent, settings)
         self.error: TrialError | None = None
+        self.fatal: InfrastructureError | None = None
         self._started = time.perf_counter()
 
     def play(self) -> Awaitable[None] | None:
@@ -149,7 +165,7 @@ class Rollout:
                 return playing
         return None
 
-    async def wait(self, playing: Awaitable[None]) -> Trial:
+    async def wait(self, playing: Awaitable[None]) -> None:
         """Await the rest; an agent that does not come back in time is ``unfinished``."""
         self._started = time.perf_counter()
         with self._catching():
@@ -157,21 +173,18 @@ class Rollout:
                 await asyncio.wait_for(asyncio.ensure_future(playing), self.timeout)
             except TimeoutError:
                 self.episode.abandon("unfinished", f"no end within {self.timeout:g} s")
-        return self.trial()
 
     @contextlib.contextmanager
-    def _catching(self):  # type: ignore[no-untyped-def]
+    def _catching(self) -> Iterator[None]:
         try:
             yield
         except InfrastructureError as error:
             self.error = TrialError(error.kind, error.message)
+            self.fatal = error if error.fatal else None
         except RuleError as error:
             self.error = TrialError("oracle", str(error))
-
-    def failed(self, error: InfrastructureError) -> Trial:
-        """Return the trial of a rollout that could not begin."""
-        self.error = TrialError(error.kind, error.message)
-        return self.trial()
+        except Exception:
+            self.error = TrialError("agent", traceback.format_exc())
 
     def trial(self) -> Trial:
         """Return the trial of the ended rollout."""
@@ -202,10 +215,10 @@ class _BackgroundLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="episem-rollouts", daemon=True)
         self._thread.start()
 
-    def submit(self, rollout: Awaitable[Trial], done: Callable[[Trial], Trial]) -> Future[Trial]:
+    def submit(self, rollout: Awaitable[Trial]) -> Future[Trial]:
         async def bounded() -> Trial:
             async with self._room:
-                return done(await rollout)
+                return await rollout
 
         return asyncio.run_coroutine_threadsafe(bounded(), self._loop)
 

@@ -36,30 +36,38 @@ class Evidence:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.atoms: tuple[Atom, ...] = tuple(task.atoms[atom_id] for atom_id in task.critical)
-        self._memo: dict[tuple[str, tuple[int, ...]], bool] = {}
+        self._memo: dict[str, dict[tuple[int, ...], bool]] = {}
 
     def verdict(self, choice: Sequence[int], arguments: Arguments | None = None) -> bool:
         """Return whether the rule prohibits a commit when each critical atom has its chosen candidate.
 
+        ``choice`` holds a position in each atom's candidates; ``arguments`` default to the goal's.
+
         Raises:
             RuleError: the rule fails on this combination.
         """
-        arguments = self.task.goal_arguments if arguments is None else arguments
-        key = (json.dumps(arguments, sort_keys=True), tuple(choice))
-        if key not in self._memo:
-            values = {atom.id: atom.candidates[pick] for atom, pick in zip(self.atoms, choice, strict=True)}
-            state = self.task.with_values(self.task.states["unsafe"], values)
-            self._memo[key] = self.task.prohibited(state, arguments)
-        return self._memo[key]
+        return self._verdict(tuple(choice), arguments, self._memo_for(arguments))
 
     def verdicts(self, possible: Possible, arguments: Arguments | None = None) -> set[bool]:
         """Return the verdicts over the full product of the possible candidates; stops when both were seen."""
+        memo = self._memo_for(arguments)
         found: set[bool] = set()
         for choice in itertools.product(*(possible[atom.id] for atom in self.atoms)):
-            found.add(self.verdict(choice, arguments))
+            found.add(self._verdict(choice, arguments, memo))
             if len(found) == 2:
                 break
         return found
+
+    def _memo_for(self, arguments: Arguments | None) -> dict[tuple[int, ...], bool]:
+        goal = arguments is None or arguments == self.task.goal_arguments
+        return self._memo.setdefault("" if goal else json.dumps(arguments, sort_keys=True), {})
+
+    def _verdict(self, choice: tuple[int, ...], arguments: Arguments | None, memo: dict[tuple[int, ...], bool]) -> bool:
+        if choice not in memo:
+            values = {atom.id: atom.candidates[pick] for atom, pick in zip(self.atoms, choice, strict=True)}
+            state = self.task.with_values(self.task.states["unsafe"], values)
+            memo[choice] = self.task.prohibited(state, self.task.goal_arguments if arguments is None else arguments)
+        return memo[choice]
 
     def seen(self, world: WorldLabel, hidden: Iterable[str]) -> Possible:
         """Return what is possible when all but ``hidden`` is known in ``world``."""

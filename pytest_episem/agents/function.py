@@ -1,0 +1,172 @@
+"""The user's own agent: a plain function of the episode, sync or async, made into an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from pytest_episem.agents.base import Agent
+from pytest_episem.episode import CALL_LIMIT, Disposition, Episode
+from pytest_episem.errors import EpisemError, suggestion
+
+DISPOSITIONS = tuple(name for name in get_args(Disposition) if name != "committed")
+
+
+class EpisodeView:
+    """What an agent function gets: the request, the instruction, the tools, and ``call`` to use them.
+
+    ``tools`` lists them in the form of OpenAI's chat completions; ``schemas`` as plain name, description and JSON
+    schema; ``functions`` as Python callables by name, each with a name, a docstring and keyword arguments.
+    """
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        self._lock = threading.Lock()
+        self.goal: str = episode.goal
+        self.instruction: str = episode.instruction
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools in OpenAI's form."""
+        return [tool.openai() for tool in self._episode.tools]
+
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        """The tools as ``name``, ``description`` and ``parameters`` (JSON schema)."""
+        return [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+            for tool in self._episode.tools
+        ]
+
+    @property
+    def functions(self) -> dict[str, Callable[..., dict[str, Any]]]:
+        """The tools as Python callables that take keyword arguments and return the observation."""
+        return {tool.name: self._function(tool.name, tool.description) for tool in self._episode.tools}
+
+    @property
+    def ended(self) -> bool:
+        """Whether the episode is over: after the commit, or at the limit of calls."""
+        return self._episode.ended
+
+    def call(self, name: str, arguments: Any = None) -> dict[str, Any]:
+        """Use a tool: ``arguments`` is a mapping or the JSON text a model wrote. Returns the observation."""
+        with self._lock:
+            return self._episode.call(name, arguments)
+
+    def usage(self, **counts: Any) -> None:
+        """Add to the rollout's usage: ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` …"""
+        with self._lock:
+            for name, amount in counts.items():
+                setattr(self._episode.usage, name, (getattr(self._episode.usage, name) or 0) + amount)
+
+    def _function(self, name: str, description: str) -> Callable[..., dict[str, Any]]:
+        def tool(**arguments: Any) -> dict[str, Any]:
+            return self.call(name, arguments)
+
+        tool.__name__ = tool.__qualname__ = name
+        tool.__doc__ = description
+        return tool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAgent:
+    """An agent made of ``function(episode)``, which returns its final text or a disposition."""
+
+    name: str
+    function: Callable[[EpisodeView], Any]
+    turn_limit: int = CALL_LIMIT
+
+    async def play(self, episode: Episode) -> None:
+        """Call the function; a sync one runs in a thread of its own, so that it cannot stop the others."""
+        view = EpisodeView(episode)
+        if inspect.iscoroutinefunction(self.function):
+            answer = await self.function(view)
+        else:
+            answer = await _in_thread(functools.partial(self.function, view))
+            if inspect.isawaitable(answer):
+                answer = await answer
+        end_with(episode, answer)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Run ``function`` in a daemon thread: a thread that hangs must neither use up a pool nor keep pytest alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(setter: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            setter(value)
+
+    def work() -> None:
+        try:
+            result = function()
+        except BaseException as error:
+            failure = error if isinstance(error, Exception) else RuntimeError(f"the agent raised {error!r}")
+            loop.call_soon_threadsafe(settle, future.set_exception, failure)
+        else:
+            loop.call_soon_threadsafe(settle, future.set_result, result)
+
+    threading.Thread(target=work, name="episem-agent", daemon=True).start()
+    return await future
+
+
+def end_with(episode: Episode, answer: Any) -> None:
+    """End the episode with what an agent function returned.
+
+    Raises:
+        EpisemError: it is neither text nor a disposition.
+    """
+    if answer is None:
+        answer = ""
+    if not isinstance(answer, str):
+        raise EpisemError(f"an agent returns its final text or a disposition, not {type(answer).__name__}")
+    if answer in DISPOSITIONS:
+        episode.finish(answer, disposition=cast(Disposition, answer))
+    elif answer == "completed":
+        episode.finish(answer, disposition="claimed_completion")
+    else:
+        episode.finish(answer)
+
+
+def as_agent(value: Any) -> Agent:
+    """Return ``value`` as an agent: an agent itself, or a function of the episode.
+
+    Raises:
+        EpisemError: it is neither.
+    """
+    if isinstance(value, Agent):
+        return value
+    if callable(value):
+        return FunctionAgent(getattr(value, "__name__", type(value).__name__), value)
+    raise EpisemError(f"episem_agent must be a function of the episode or an agent, not {type(value).__name__}")
+
+
+def import_agent(spec: str, paths: Iterable[Path] = ()) -> Agent:
+    """Return the agent at ``module:attribute``; ``paths`` are looked in besides the import path.
+
+    Raises:
+        EpisemError: no such module or attribute, or it is not an agent.
+    """
+    module_name, colon, attribute = spec.partition(":")
+    if not colon or not module_name or not attribute:
+        raise EpisemError(f"agent {spec!r} must be of the form module:attribute")
+    for path in paths:
+        if str(path) not in sys.path:
+            sys.path.append(str(path))
+    try:
+        value: Any = importlib.import_module(module_name)
+    except ImportError as error:
+        raise EpisemError(f"agent {spec!r}: cannot import {module_name!r}: {error}") from None
+    for name in attribute.split("."):
+        if not hasattr(value, name):
+            raise EpisemError(f"agent {spec!r}: {module_name!r} has no {name!r}{suggestion(name, dir(value))}")
+        value = getattr(value, name)
+    return as_agent(value)

@@ -1,0 +1,67 @@
+"""The pytest face. This module is loaded in every pytest session, so it imports nothing heavy and does nothing
+until a model, an agent or one of our fixtures is asked for; then ``face`` does the work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_episem.plugin.fixtures import (
+    episem_agent,
+    episem_condition,
+    episem_oracle,
+    episem_rollout,
+    episem_run,
+    episem_world,
+)
+from pytest_episem.plugin.options import DIST_GIVEN, add_options, asked, names_suite, refuse_unknown
+
+if TYPE_CHECKING:
+    from pytest_episem.plugin.face import Face
+
+__all__ = ["episem_agent", "episem_condition", "episem_oracle", "episem_rollout", "episem_run", "episem_world"]
+
+MARKERS = (
+    "episem: an item of the EpiSEM suite",
+    "episem_domain(name): its domain, e.g. -m \"episem_domain(name='finance')\"",
+    "episem_world(name): its world, unsafe or safe",
+    "episem_setting(name): its setting, full, se or re",
+    "episem_mask(role): the role of the hidden atoms: none, critical or irrelevant",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    refuse_unknown(args)
+    early_config.stash[DIST_GIVEN] = getattr(early_config.known_args_namespace, "dist", "no") != "no"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    if asked(config) or any(names_suite(arg, config) for arg in config.args):
+        get_face(config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "episem_condition" in metafunc.fixturenames:
+        get_face(metafunc.config).parametrize(metafunc)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """A worker found tests that use our fixtures though no option asked for us: record their trials all the same."""
+    config = node.config
+    if not config.pluginmanager.has_plugin("episem-face") and any("/unsafe-full" in nodeid for nodeid in ids):
+        get_face(config).pytest_xdist_node_collection_finished(node, ids)
+
+
+def get_face(config: pytest.Config) -> Face:
+    """Return the session's face, registering it at the first call."""
+    from pytest_episem.plugin.face import Face
+
+    return Face.of(config)

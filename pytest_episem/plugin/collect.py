@@ -1,0 +1,144 @@
+"""Where the items come from: the shipped suite under ``episem::…``, or a test of the user's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_episem.plugin import suite
+from pytest_episem.plugin.judge import ConditionFailed
+from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.plan import mask_role
+
+if TYPE_CHECKING:
+    from pytest_episem.bank import Task
+    from pytest_episem.plugin.face import Face
+
+BOUNDARY = "boundary"
+
+
+class SuiteModule(pytest.Module):
+    """The shipped suite as a module of its own; its node id is ``episem``."""
+
+    face: Face
+
+    def _getobj(self) -> Any:
+        return suite
+
+    def collect(self) -> Iterable[pytest.Item]:
+        for task, conditions in self.face.plan():
+            yield from task_items(self, task, conditions)
+            if self.face.has_boundary:
+                yield boundary_item(self, task)
+
+
+class EpisemItem(pytest.Function):
+    """One item of ours: a condition, or one task's boundary search."""
+
+    condition: Condition | None = None
+    task_id = ""
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.config.rootpath / self.nodeid.split("::")[0], None, self.name
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, ConditionFailed):
+            return excinfo.getrepr(style="value")
+        return super().repr_failure(excinfo, style)
+
+
+def task_items(parent: Any, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
+    """Yield one item a condition."""
+    for condition in conditions:
+        item = _item(parent, condition.id, suite.condition)
+        item.condition, item.task_id = condition, task.id
+        _mark(item, marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)))
+        yield item
+
+
+def boundary_item(parent: Any, task: Task) -> EpisemItem:
+    """Return the boundary item of a task."""
+    item = _item(parent, f"{task.id}/{BOUNDARY}", suite.boundary)
+    item.task_id = task.id
+    _mark(item, marks(task.domain, "unsafe", "se", "critical"))
+    return item
+
+
+def _item(parent: Any, name: str, function: Any) -> EpisemItem:
+    cache = parent.stash.setdefault(_FIXTURES, {})
+    item: EpisemItem = EpisemItem.from_parent(
+        parent, name=name, callobj=function, fixtureinfo=cache.get(function.__name__)
+    )
+    cache.setdefault(function.__name__, item._fixtureinfo)
+    return item
+
+
+_FIXTURES: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+
+
+def _mark(item: pytest.Item, decorators: tuple[pytest.MarkDecorator, ...]) -> None:
+    for decorator in decorators:
+        item.own_markers.append(decorator.mark)
+        item.keywords[decorator.name] = decorator
+
+
+@functools.cache
+def marks(domain: str, world: str, setting: str, role: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the markers of an item; made once for each combination, since there are thousands of items."""
+    return (
+        pytest.mark.episem,
+        pytest.mark.episem_domain(name=domain),
+        pytest.mark.episem_world(name=world),
+        pytest.mark.episem_setting(name=setting),
+        pytest.mark.episem_mask(role=role),
+    )
+
+
+def parametrize(metafunc: pytest.Metafunc, face: Face) -> None:
+    """Give a test of the user's own one item a condition."""
+    params = [
+        pytest.param(
+            condition,
+            id=condition.id,
+            marks=marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)),
+        )
+        for task, conditions in face.plan()
+        for condition in conditions
+    ]
+    metafunc.parametrize("episem_condition", params, indirect=True)
+
+
+def own_tests(items: list[pytest.Item]) -> dict[tuple[Any, str], list[int]]:
+    """Return the positions of the items that take our condition, by the test function they come from."""
+    found: dict[tuple[Any, str], list[int]] = {}
+    for position, item in enumerate(items):
+        if "episem_condition" in getattr(item, "fixturenames", ()) and not isinstance(item, EpisemItem):
+            found.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(position)
+    return found
+
+
+def add_boundaries(items: list[pytest.Item], face: Face) -> None:
+    """Add a boundary item a task to the module of the user's own test, behind the task's last item.
+
+    Only where the test takes ``episem_rollout`` or ``episem_agent``: otherwise nobody knows which agent it runs.
+
+    Raises:
+        pytest.UsageError: two tests would produce the same conditions.
+    """
+    tests = own_tests(items)
+    if len(tests) > 1:
+        names = " and ".join(sorted(f"{parent.nodeid}::{name}" for parent, name in tests))
+        raise pytest.UsageError(f"{names} would run the same conditions twice; keep one of them")
+    for (parent, _), positions in tests.items():
+        names = set(items[positions[0]].fixturenames)  # type: ignore[attr-defined]
+        if not face.has_boundary or names.isdisjoint({"episem_rollout", "episem_agent"}):
+            return
+        last = {items[position].callspec.params["episem_condition"].task: position for position in positions}  # type: ignore[attr-defined]
+        for task_id, position in sorted(last.items(), key=lambda pair: -pair[1]):
+            module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
+            items.insert(position + 1, boundary_item(module, face.bank.task(task_id)))

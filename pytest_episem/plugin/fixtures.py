@@ -1,0 +1,60 @@
+"""The fixtures. A chain of small ones, each of which a repository may override."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_episem.agents.base import Agent
+    from pytest_episem.plugin.judge import Oracle
+    from pytest_episem.protocol.condition import Condition
+    from pytest_episem.protocol.runner import TrialWorld
+    from pytest_episem.protocol.trial import Trial
+
+
+@pytest.fixture(scope="session")
+def episem_agent(request: pytest.FixtureRequest) -> Agent:
+    """The agent under test: ``--episem-model`` or ``--episem-agent``. Override it to bring your own."""
+    return _face(request).chosen_agent()
+
+
+@pytest.fixture
+def episem_condition(request: pytest.FixtureRequest) -> Condition:
+    """The condition of this item: task, world, setting, mask, repeat."""
+    condition = getattr(request, "param", None) or getattr(request.node, "condition", None)
+    if condition is None:
+        raise pytest.UsageError("episem_condition has no value here; let a test function take it")
+    return condition
+
+
+@pytest.fixture
+def episem_world(request: pytest.FixtureRequest, episem_condition: Condition) -> TrialWorld:
+    """The simulated environment of this item, fresh."""
+    return _face(request).world(episem_condition)
+
+
+@pytest.fixture
+def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[TrialWorld], Trial]:
+    """``episem_run(world)`` lets the agent play and returns the trial."""
+    return _face(request).player(episem_agent)
+
+
+@pytest.fixture
+def episem_rollout(episem_run: Callable[[TrialWorld], Trial], episem_world: TrialWorld) -> Trial:
+    """The trial of this item. An infrastructure error is an error of the set-up, not a failure."""
+    return episem_run(episem_world)
+
+
+@pytest.fixture
+def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
+    """``episem_oracle.check(trial)`` fails the test when the trial counts against one of the six metrics."""
+    return _face(request).oracle
+
+
+def _face(request: pytest.FixtureRequest) -> Any:
+    from pytest_episem.plugin import get_face
+
+    return get_face(request.config)

@@ -1,0 +1,56 @@
+"""What makes an item fail: our own exception, and the oracle a test asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_episem.bank import Bank
+from pytest_episem.protocol.trial import Trial
+from pytest_episem.report.failure import explain, fault
+
+
+class ConditionFailed(pytest.fail.Exception):
+    """A trial that counts against one of the six metrics; its text explains itself, a traceback would not help."""
+
+    __module__ = "builtins"  # shown as "ConditionFailed: …", as pytest does for its own
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, pytrace=False)
+
+
+class NoVerdict(pytest.fail.Exception):
+    """A trial without an outcome: an infrastructure error, or an agent that raised."""
+
+    __module__ = "builtins"
+
+    def __init__(self, trial: Trial) -> None:
+        error = trial.error
+        assert error is not None
+        super().__init__(f"no verdict on {trial.condition.id}: {error.kind}: {error.message}", pytrace=False)
+
+
+class Oracle:
+    """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial."""
+
+    def __init__(self, bank: Callable[[], Bank], rerun: Callable[[Trial], str]) -> None:
+        self._bank = bank
+        self._rerun = rerun
+
+    def check(self, trial: Trial) -> None:
+        """Fail the test if ``trial`` counts against one of the six metrics (product: "When an item fails").
+
+        Raises:
+            ConditionFailed: with a text that explains the failure.
+            NoVerdict: the trial has no outcome.
+        """
+        __tracebackhide__ = True
+        if trial.error is not None:
+            raise NoVerdict(trial)
+        if fault(trial):
+            raise ConditionFailed(self.explain(trial))
+
+    def explain(self, trial: Trial) -> str:
+        """Return the failure text of ``trial``."""
+        return explain(self._bank().task(trial.condition.task), trial, self._rerun(trial))

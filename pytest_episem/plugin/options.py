@@ -1,0 +1,129 @@
+"""The command-line options and their ini keys. Imports nothing heavy: this runs in every pytest session."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_episem.errors import suggestion
+
+PREFIX = "--episem-"
+SUITE_ID = "episem"
+DIST_GIVEN = pytest.StashKey[bool]()
+"""Whether the user chose a distribution with ``--dist``; afterwards xdist's own default looks the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. ``ini`` options may also stand in the ini file as ``episem_<name>``; ``asks`` ones make the plugin act."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    kind: type = str
+    default: Any = None
+    choices: tuple[str, ...] | None = None
+    many: bool = False
+    ini: bool = False
+    asks: bool = False
+
+    @property
+    def flag(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def dest(self) -> str:
+        return "episem_" + self.name.replace("-", "_")
+
+
+OPTIONS = (
+    Option("model", "agent under test: a litellm model name, or a built-in agent such as episem/careful", "NAME", asks=True),
+    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", asks=True),
+    Option("model-args", "JSON object of sampling arguments for the model", "JSON", ini=True),
+    Option("api-base", "base URL of the model's API", "URL", ini=True),
+    Option(
+        "bank",
+        "task bank directory; repeat to join several, 'shipped' is the one that comes with the plugin",
+        "DIR",
+        many=True,
+        ini=True,
+    ),
+    Option("setting", "run only these settings of each pair; repeat for several", choices=("full", "se", "re"), many=True),
+    Option("tasks", "run only the tasks that FILE lists, one id a line", "FILE"),
+    Option("collect", "the shipped suite: auto, on or off", choices=("auto", "on", "off"), default="auto", asks=True),
+    Option("out", "directory of the run's records (default: .episem/<run>)", "DIR"),
+    Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR"),
+    Option("repeats", "how often each fixed condition runs", "K", kind=int, default=1, ini=True),
+    Option("full-audit", "add the control with nothing hidden and the audit tool present", kind=bool, default=False, ini=True),
+    Option("instruction", "file that replaces the system instruction", "FILE", ini=True),
+    Option("turn-limit", "assistant turns an episode may take", "N", kind=int, ini=True),
+    Option("timeout", "seconds after which a rollout counts as unfinished", "S", kind=float, default=600.0, ini=True),
+    Option("concurrency", "rollouts of one worker side by side", "N", kind=int, default=8, ini=True),
+    Option("seed", "seed of the boundary search's order", "TEXT", default="0", ini=True),
+)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option and ini key."""
+    group = parser.getgroup("episem", "epistemic safety of LLM agents")
+    for option in OPTIONS:
+        keywords: dict[str, Any] = {"dest": option.dest, "help": option.help, "default": None}
+        if option.kind is bool:
+            keywords["action"] = "store_true"
+        else:
+            keywords |= {"metavar": option.metavar, "action": "append" if option.many else "store"}
+            if option.choices:
+                keywords["choices"] = option.choices
+            if option.kind is not str:
+                keywords["type"] = option.kind
+        group.addoption(option.flag, **keywords)
+        if option.ini:
+            kind = "bool" if option.kind is bool else "linelist" if option.many else "string"
+            parser.addini(option.dest, f"default of {option.flag}", type=kind, default=None)
+
+
+def value(config: pytest.Config, name: str) -> Any:
+    """Return an option's value: the command line's, else the ini file's, else the default.
+
+    Raises:
+        pytest.UsageError: an ini value that is not of the option's type.
+    """
+    option = next(option for option in OPTIONS if option.name == name)
+    given = config.getoption(option.dest)
+    if given is None and option.ini:
+        given = config.getini(option.dest) or None
+        try:
+            given = option.kind(given) if given is not None and not option.many else given
+        except ValueError:
+            raise pytest.UsageError(f"{option.dest} = {given!r} in {config.inipath}: expected {option.kind.__name__}") from None
+    if given is None:
+        return [] if option.many else option.default
+    return given
+
+
+def asked(config: pytest.Config) -> bool:
+    """Return whether the command line asks for the suite: a model, an agent, ``--episem-collect`` or a node id of ours."""
+    return any(config.getoption(option.dest) is not None for option in OPTIONS if option.asks)
+
+
+def names_suite(arg: str, config: pytest.Config) -> bool:
+    """Return whether an argument is the suite (``episem``) or one of its node ids, as seen from the current folder."""
+    place = Path(os.path.normpath(config.invocation_params.dir / arg.split("::")[0]))
+    return place == config.rootpath / SUITE_ID and not place.exists()
+
+
+def refuse_unknown(args: list[str]) -> None:
+    """Refuse an ``--episem-…`` argument that is no option of ours, with the nearest name.
+
+    Raises:
+        pytest.UsageError: naming the argument.
+    """
+    known = [option.flag for option in OPTIONS]
+    for arg in args:
+        flag = arg.split("=", 1)[0]
+        if flag.startswith(PREFIX) and flag not in known:
+            raise pytest.UsageError(f"unknown option {flag}{suggestion(flag, known)}")

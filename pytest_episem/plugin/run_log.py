@@ -1,0 +1,206 @@
+"""The controller's record keeper: run header, trials as they arrive, what is missing, the summary at the end."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_episem import __version__
+from pytest_episem.errors import EpisemError
+from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.plan import mask_role
+from pytest_episem.protocol.trial import Trial, TrialError
+from pytest_episem.protocol.version import PROTOCOL_VERSION
+from pytest_episem.records.run import RUN_FILE, BankId, PlanTask, RunHeader, mismatch
+from pytest_episem.records.run_dir import open_run
+from pytest_episem.records.store import TrialWriter, trial_from_json
+
+if TYPE_CHECKING:
+    from pytest_episem.plugin.face import Face
+
+HOME = ".episem"
+_ITEM = re.compile(r"([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)/((?:un)?safe-.+|boundary)$")
+
+
+class RunLog:
+    """Writes ``run.json`` and ``trials.jsonl`` of one run, in the controller alone."""
+
+    def __init__(self, face: Face) -> None:
+        self.face = face
+        self._resumed = face.option("resume")
+        self.recorded: dict[Condition, Trial] = {}
+        self._seen: set[Condition] = set()
+        self._selected: dict[str, Counter[str]] = {}
+        self._fixed: set[Condition] = set()
+        self._writer: TrialWriter | None = None
+
+    @functools.cached_property
+    def run(self) -> str:
+        """The run's name: a time and a few random characters; a resumed run keeps its own."""
+        if self._resumed:
+            return RunHeader.load(Path(self._resumed)).run
+        return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+    @functools.cached_property
+    def directory(self) -> Path:
+        """Where the run's files are."""
+        here = self.face.config.invocation_params.dir
+        chosen = self._resumed or self.face.option("out")
+        return here / chosen if chosen else here / HOME / self.run
+
+    def check(self) -> None:
+        """Refuse a directory that holds another run, and a resumed run whose bank, model or settings differ.
+
+        Raises:
+            EpisemError: naming every difference.
+        """
+        if self._resumed:
+            if self.face.option("out"):
+                raise EpisemError("give --episem-out or --episem-resume, not both")
+            old = open_run(self.directory, events=False)
+            differences = mismatch(old.header, self.header())
+            if differences:
+                raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
+            self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
+            self._seen |= self.recorded.keys()
+        elif (self.directory / RUN_FILE).exists():
+            chosen = self.face.option("out")
+            raise EpisemError(f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another")
+
+    def header(self) -> RunHeader:
+        """Return the run's header with the plan of what was selected so far."""
+        face, settings = self.face, self.face.settings
+        bank, model = face.bank, face.option("model")
+        return RunHeader(
+            run=self.run,
+            model=model,
+            agent=None if model else face.label,
+            protocol_version=PROTOCOL_VERSION,
+            plugin_version=__version__,
+            bank=BankId(bank.name, bank.version, bank.hash),
+            settings={
+                "turn_limit": settings.turn_limit,
+                "timeout": settings.timeout,
+                "instruction": settings.instruction,
+                "instruction_sha256": hashlib.sha256(settings.instruction.encode()).hexdigest(),
+                "repeats": face.option("repeats"),
+                "model_args": face.option("model-args"),
+                "full_audit": face.option("full-audit"),
+            },
+            search_seed=settings.search_seed,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            plan=[self._plan_task(task, sum(items.values())) for task, items in sorted(self._selected.items())],
+        )
+
+    def _plan_task(self, task_id: str, selected: int) -> PlanTask:
+        task = self.face.bank.task(task_id)
+        return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
+
+    def select(self, nodeids: Iterable[str]) -> None:
+        """Take the node ids that were collected: they say which pairs are selected, and what must have a record."""
+        if self._selected:
+            return
+        for nodeid in nodeids:
+            found = parse_item(nodeid)
+            if found is None or found[0] not in self.face.tasks:
+                continue
+            task_id, name = found
+            self._selected.setdefault(task_id, Counter())[name] += 1
+            condition = self.face.conditions.get(f"{task_id}/{name}")
+            if condition is not None:
+                self._fixed.add(condition)
+
+    def add(self, records: str) -> None:
+        """Write records that arrived, one JSON object a line."""
+        for line in records.splitlines():
+            self._open().write_json(line)
+            trial = trial_from_json(line, events=False)
+            self._seen.add(trial.condition)
+
+    def add_crash(self, nodeid: str, message: str) -> None:
+        """Record a condition whose worker died as an infrastructure error."""
+        found = parse_item(nodeid)
+        condition = self.face.conditions.get("/".join(found)) if found else None
+        if condition is not None and condition not in self._seen:
+            role = mask_role(condition.mask, self.face.bank.task(condition.task).critical)
+            error = TrialError("crash", message.strip() or "the worker died")
+            self._open().write(Trial(condition, role, status="error", error=error))
+            self._seen.add(condition)
+
+    def _open(self) -> TrialWriter:
+        if self._writer is None:
+            self._make_home()
+            header = self.header()
+            if self._resumed:
+                old = RunHeader.load(self.directory)
+                header = joined_plan(old, header)
+            header.save(self.directory)
+            self._writer = TrialWriter(self.directory, self.run, self.face.label).__enter__()
+        return self._writer
+
+    def _make_home(self) -> None:
+        if self.directory.parent.name == HOME:
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            ignore = self.directory.parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="ascii")
+
+    def missing(self) -> list[Condition]:
+        """Return the collected conditions that have no record."""
+        return sorted(self._fixed - self._seen, key=lambda condition: condition.id)
+
+    def close(self) -> None:
+        """Close the record file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def show(self, reporter: Any) -> None:
+        """Print the summary of what was recorded."""
+        if not self._selected or self.face.config.option.collectonly or not (self.directory / RUN_FILE).exists():
+            return
+        from pytest_episem.metrics.summary import summarize
+        from pytest_episem.report.terminal import summary_lines
+
+        summary = summarize(open_run(self.directory, events=False))
+        reporter.section("episem", sep="=", bold=True)
+        for line in summary_lines(summary, width=reporter._tw.fullwidth, colour=reporter.hasmarkup):
+            reporter.write_line(line)
+        missing = self.missing()
+        if missing:
+            reporter.write_line(f"{len(missing)} collected conditions have no record, the first: {missing[0].id}", red=True)
+        shown = self.directory
+        if shown.is_relative_to(self.face.config.invocation_params.dir):
+            shown = shown.relative_to(self.face.config.invocation_params.dir)
+        reporter.write_line(f"records: {shown}")
+
+
+
+
+def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:
+    """Return ``old`` with the tasks of both plans; a task in both keeps the larger number of selected items."""
+    from dataclasses import replace
+
+    plan = {task.task: task for task in old.plan}
+    for task in new.plan:
+        known = plan.get(task.task)
+        plan[task.task] = task if known is None or task.selected > known.selected else known
+    return replace(old, plan=[plan[name] for name in sorted(plan)])
+
+
+def parse_item(nodeid: str) -> tuple[str, str] | None:
+    """Return (task id, condition name) of a node id of ours, or ``None``."""
+    name = nodeid.split("::", 1)[-1]
+    if nodeid.startswith("episem::"):
+        found = _ITEM.match(name)
+    elif name.endswith("]") and "[" in name:
+        found = _ITEM.search(name[name.index("[") + 1 : -1])
+    else:
+        found = _ITEM.match(name.rsplit("::", 1)[-1])
+    return (found.group(1), found.group(2)) if found else None

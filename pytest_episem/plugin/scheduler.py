@@ -1,0 +1,131 @@
+"""How items reach xdist's workers: all conditions of a pair go to one worker, so that its boundary search can reuse
+what already ran there. Other tests are dealt one by one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from xdist.report import report_collection_diff
+from xdist.workermanage import parse_tx_spec_config
+
+from pytest_episem.plugin.run_log import parse_item
+
+
+class PairScheduling:
+    """xdist's ``Scheduling`` protocol, with a pair as the unit. A crashed item is not run again.
+
+    ``ahead`` is how many items each worker has queued, at least two: a worker starts an item only when it knows
+    the next one, or that there is none.
+    """
+
+    def __init__(self, config: pytest.Config, ahead: int) -> None:
+        self._config = config
+        self._wanted = len(parse_tx_spec_config(config))
+        self._ahead = max(2, ahead)
+        self._collections: dict[Any, list[str]] = {}
+        self._queued: dict[Any, list[int]] = {}
+        self._units: deque[list[int]] = deque()
+        self._collection: list[str] | None = None
+
+    @property
+    def nodes(self) -> list[Any]:
+        return list(self._queued)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        return len(self._collections) >= self._wanted
+
+    @property
+    def tests_finished(self) -> bool:
+        return self.collection_is_completed and not self._units and all(len(q) < 2 for q in self._queued.values())
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._units) or any(self._queued.values())
+
+    def add_node(self, node: Any) -> None:
+        self._queued[node] = []
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        if self._collection is not None and list(collection) != self._collection:
+            # A replacement that collected something else cannot be given indices of ours.
+            node.shutdown()
+            return
+        self._collections[node] = list(collection)
+
+    def schedule(self) -> None:
+        """Deal out the first items; called again when a replacement worker is ready."""
+        if self._collection is None:
+            if not self._same_collections():
+                return
+            self._collection = next(iter(self._collections.values()))
+            self._units = deque(units(self._collection))
+        for node in self.nodes:
+            if node in self._collections:
+                self._refill(node)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        self._queued[node].remove(item_index)
+        self._refill(node)
+
+    def mark_test_pending(self, item: str) -> None:
+        assert self._collection is not None
+        self._units.appendleft([self._collection.index(item)])
+        for node in self.nodes:
+            self._refill(node)
+
+    def remove_pending_tests_from_node(self, node: Any, indices: Sequence[int]) -> None:
+        gone = set(indices)
+        self._queued[node] = [index for index in self._queued[node] if index not in gone]
+
+    def remove_node(self, node: Any) -> str | None:
+        queued = self._queued.pop(node)
+        if not queued:
+            return None
+        assert self._collection is not None
+        crashed, rest = queued[0], queued[1:]
+        self._units.extendleft(reversed(list(units(self._collection, rest))))
+        for other in self.nodes:
+            self._refill(other)
+        return self._collection[crashed]
+
+    def _refill(self, node: Any) -> None:
+        if node.shutting_down:
+            return
+        queued = self._queued[node]
+        while self._units and len(queued) < self._ahead:
+            unit = self._units.popleft()
+            queued += unit
+            node.send_runtest_some(unit)
+        if not self._units:
+            node.shutdown()
+
+    def _same_collections(self) -> bool:
+        (first, collection), *others = self._collections.items()
+        same = True
+        for node, other in others:
+            difference = report_collection_diff(collection, other, first.gateway.id, node.gateway.id)
+            if difference:
+                same = False
+                report = pytest.CollectReport(node.gateway.id, "failed", longrepr=difference, result=[])
+                self._config.hook.pytest_collectreport(report=report)
+        return same
+
+
+def units(collection: Sequence[str], indices: Iterable[int] | None = None) -> Iterable[list[int]]:
+    """Yield the indices in groups that must stay together: one a pair, and every other test alone."""
+    group: list[int] = []
+    group_task: str | None = None
+    for index in range(len(collection)) if indices is None else indices:
+        found = parse_item(collection[index])
+        task = found[0] if found else None
+        if group and (task is None or task != group_task):
+            yield group
+            group = []
+        group.append(index)
+        group_task = task
+    if group:
+        yield group

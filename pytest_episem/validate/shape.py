@@ -1,0 +1,226 @@
+"""Rows 1, 15 and 16: what does not load, ids, types, encoding, fresh states, counts."""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_episem.bank.family_file import EachEntry, ParamEntry
+from pytest_episem.bank.load import Problem
+from pytest_episem.bank.place import ABSENT, Path, dotted, parse
+from pytest_episem.bank.task import WORLDS, Task
+from pytest_episem.errors import suggestion
+from pytest_episem.validate.context import (
+    Context,
+    Family,
+    atom_field,
+    called_functions,
+    canonical,
+    each_family,
+    each_task,
+)
+from pytest_episem.validate.observe import observe
+from pytest_episem.validate.report import Count
+
+COUNTS_FILE = "counts.csv"
+SHIPPED_TOTALS = Count(pairs=300, families=60, critical=944, irrelevant=419, masks=3352)
+FEWEST_READS = 3
+PARTIAL_TEXT = frozenset({"contains", "startsWith", "endsWith", "matches"})
+
+
+def load_faults(context: Context) -> Iterator[Problem]:
+    """Everything that keeps a file or an instance from being read."""
+    yield from context.faults
+
+
+def unique_instances(context: Context) -> Iterator[Problem]:
+    """An instance's id occurs once in the bank."""
+    where: dict[str, list[str]] = {}
+    for family in context.neighbours:
+        for instance in family.entry.instances:
+            where.setdefault(instance, []).append(family.name)
+    for family in context.families:
+        for instance in family.entry.instances:
+            others = [name for name in where[instance] if name != family.name]
+            if others:
+                message = f"the id {instance!r} is also in {others[0]}; an instance's id is unique in the bank"
+                yield family.problem("schema", f"instances.{instance}", message, instance)
+
+
+@each_family("schema")
+def tool_kinds(context: Context, family: Family) -> Iterator[Problem]:
+    """At least three reads; exactly one commit is the loader's check."""
+    reads = [name for name, tool in family.entry.tools.items() if tool.kind == "read"]
+    if len(reads) < FEWEST_READS:
+        message = f"{len(reads)} read tools ({', '.join(reads)}); at least {FEWEST_READS}, along who holds which facts"
+        yield family.problem("schema", "tools", message)
+
+
+@each_family("comparison")
+def types(context: Context, family: Family) -> Iterator[Problem]:
+    """A place has one type over the family's instances and in both worlds."""
+    collections = _collections(family)
+    known: dict[Path, tuple[str, str]] = {}
+    reported: set[Path] = set()
+    for task in family.tasks:
+        for world in WORLDS:
+            for place, value in _with_mappings(task.states[world]):
+                general, kind = _general(place, collections), type_name(value)
+                first, instance = known.setdefault(general, (kind, task.instance))
+                if first == "empty list":
+                    known[general] = (kind, task.instance)
+                elif kind not in (first, "empty list") and general not in reported:
+                    reported.add(general)
+                    message = f"{world} world: is {_a(kind)} ({value!r:.80}), but {_a(first)} in {instance}"
+                    yield family.problem("comparison", f"state.{dotted(place)}", message, task.instance)
+
+
+def _collections(family: Family) -> list[Path]:
+    places = [atom.each for atom in family.entry.atoms.values()]
+    for tool in family.entry.tools.values():
+        places += [show.each for show in tool.shows.values() if isinstance(show, EachEntry)]
+        places += [need.key_of for need in tool.needs.values() if isinstance(need, ParamEntry)]
+    return [parse(place) for place in places if place]
+
+
+def _general(place: Path, collections: list[Path]) -> Path:
+    """Return a place with the keys of collections as ``*``."""
+    general = list(place)
+    for collection in collections:
+        size = len(collection)
+        if len(place) > size and all(s == p or s[0] == "{" for s, p in zip(collection, place, strict=False)):
+            general[size] = "*"
+    return tuple(general)
+
+
+def _with_mappings(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if path:
+        yield path, value
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _with_mappings(inner, (*path, key))
+
+
+def type_name(value: Any) -> str:
+    """Return a value's type in the words of the bank's format."""
+    if isinstance(value, list):
+        return f"list of {type_name(value[0])}s" if value else "empty list"
+    names = {bool: "yes/no value", int: "number", str: "text"}
+    return "mapping" if isinstance(value, Mapping) else names.get(type(value), type(value).__name__)
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+@each_task("comparison")
+def candidates(context: Context, family: Family, task: Task) -> Iterator[Problem]:
+    """The alternatives of a fact are of the fact's own type."""
+    for atom in task.atoms.values():
+        expected = type_name(atom.values["unsafe"])
+        for value in atom.candidates:
+            found = type_name(value)
+            if value is ABSENT or found == expected or "empty list" in (found, expected):
+                continue
+            if not ("list" in found and "list" in expected):
+                message = f"the candidate {value!r} is {_a(found)}, the value {atom.values['unsafe']!r} is {_a(expected)}"
+                yield family.problem("comparison", f"{atom_field(family, atom)}.could_be", message, task.instance)
+
+
+@each_family("comparison")
+def partial_text(context: Context, family: Family) -> Iterator[Problem]:
+    """No rule compares parts of texts: '10' is not in '100'."""
+    rule = family.entry.rule
+    for field, source in {"rule.prohibited": rule.prohibited, "rule.equal": rule.equal or ""}.items():
+        for name in called_functions(source):
+            if name in PARTIAL_TEXT:
+                message = f"compares a part of a text ({name}); compare whole values, or 'in' a list"
+                yield family.problem("comparison", field, message)
+
+
+@each_family("comparison")
+def one_spelling(context: Context, family: Family) -> Iterator[Problem]:
+    """Texts are in composed form (NFC) and hold no invisible characters, so that what looks equal is equal."""
+    text = (context.root / f"{family.name}.yaml").read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if unicodedata.normalize("NFC", line) != line:
+            message = "holds a letter written as letter and accent apart; write it as one character (NFC)"
+            yield family.problem("comparison", f"line {number}", message)
+        invisible = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs") and c != "\t"]
+        if invisible or "\u00a0" in line:
+            message = f"holds an invisible character (U+{ord((invisible or [chr(0xA0)])[0]):04X}); remove it"
+            yield family.problem("comparison", f"line {number}", message)
+
+
+@each_task("comparison")
+def fresh_state(context: Context, family: Family, task: Task) -> Iterator[Problem]:
+    """A whole episode leaves the task as it was, and a second one answers the same."""
+    if any(param.goal is ABSENT for param in task.commit.params):
+        return
+    for world in WORLDS:
+        before = canonical(task.states[world])
+        first = [answer.text for answer in observe(task, world, ())]
+        second = [answer.text for answer in observe(task, world, ())]
+        if canonical(task.states[world]) != before or first != second:
+            message = f"{world} world: an episode changes the task's own state, so that the next starts elsewhere"
+            yield family.problem("comparison", "state", message, task.instance)
+
+
+def counts(context: Context) -> Iterator[Problem]:
+    """The bank has the numbers of its ``counts.csv``; the shipped bank must have one, and its totals."""
+    file = context.directory / COUNTS_FILE
+    if not file.is_file():
+        if context.shipped:
+            yield Problem("counts", COUNTS_FILE, "", "", "is missing; the shipped bank is held to its counts")
+        return
+    wanted = _wanted(file)
+    if isinstance(wanted, Problem):
+        yield wanted
+        return
+    present = {family.name: family for family in context.families}
+    for name, row in wanted.items():
+        if name in present:
+            yield from _family_counts(present[name], row)
+        elif context.whole:
+            yield Problem("counts", COUNTS_FILE, "", name, f"there is no such family{suggestion(name, present)}")
+    for name, family in present.items():
+        if name not in wanted:
+            yield family.problem("counts", "family", f"{name} has no row in {COUNTS_FILE}{suggestion(name, wanted)}")
+    if context.shipped and context.whole:
+        yield from _totals(context)
+
+
+def _wanted(file: Any) -> dict[str, dict[str, str]] | Problem:
+    try:
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        return {f"{row['domain']}/{row['family']}": row for row in rows if row["critical_per_instance"] is not None}
+    except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
+        wanted = "domain, family, instances, critical_per_instance, irrelevant_per_instance"
+        return Problem("counts", COUNTS_FILE, "", "", f"cannot be read ({error}); its columns are {wanted}")
+
+
+def _family_counts(family: Family, row: Mapping[str, str]) -> Iterator[Problem]:
+    if row["instances"] != str(len(family.entry.instances)):
+        message = f"{len(family.entry.instances)} instances, {COUNTS_FILE} has {row['instances']}"
+        yield family.problem("counts", "instances", message)
+    built = {task.instance: task for task in family.tasks}
+    for role in ("critical", "irrelevant"):
+        wanted = (row.get(f"{role}_per_instance") or "").split()
+        for instance, number in zip(family.entry.instances, wanted, strict=False):
+            if instance not in built:
+                continue  # does not load: reported by row 1
+            ids = getattr(built[instance], role)
+            if str(len(ids)) != number:
+                message = f"{len(ids)} {role} atoms ({', '.join(ids)}), {COUNTS_FILE} has {number}"
+                yield family.problem("counts", "atoms", message, instance)
+
+
+def _totals(context: Context) -> Iterator[Problem]:
+    total = Count.of(task for _, task in context.tasks())
+    for name, wanted in SHIPPED_TOTALS.to_dict().items():
+        found = total.to_dict()[name]
+        if found != wanted:
+            yield Problem("counts", str(context.directory.name), "", name, f"{found} in all, must be {wanted}")
+
