@@ -94,7 +94,9 @@ class Face:
         named = self.option("bank") or ["shipped"]
         here = self.config.invocation_params.dir
         return join_banks(
-            shipped_bank() if name == "shipped" or (here / name).resolve() == shipped_bank_dir() else load_bank(here / name)
+            shipped_bank()
+            if name == "shipped" or (here / name).resolve() == shipped_bank_dir()
+            else load_bank(here / name)
             for name in named
         )
 
@@ -218,9 +220,7 @@ class Face:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         if self.wants_suite(items):
-            module = collect.SuiteModule.from_parent(
-                session, path=self.config.rootpath, name=SUITE_ID, nodeid=SUITE_ID
-            )
+            module = collect.SuiteModule.from_parent(session, path=self.config.rootpath, name=SUITE_ID, nodeid=SUITE_ID)
             module.face = self
             items += self._only_wanted(list(session.genitems(module)))
         else:
@@ -390,5 +390,3 @@ class Face:
         yield
         if self.worker_input is None:
             self.log.show(terminalreporter)
-
-

@@ -41,7 +41,9 @@ class Option:
 
 
 OPTIONS = (
-    Option("model", "agent under test: a litellm model name, or a built-in agent such as episem/careful", "NAME", asks=True),
+    Option(
+        "model", "agent under test: a litellm model name, or a built-in agent such as episem/careful", "NAME", asks=True
+    ),
     Option("agent", "agent under test: your own function or object", "MODULE:ATTR", asks=True),
     Option("model-args", "JSON object of sampling arguments for the model", "JSON", ini=True),
     Option("api-base", "base URL of the model's API", "URL", ini=True),
@@ -52,13 +54,21 @@ OPTIONS = (
         many=True,
         ini=True,
     ),
-    Option("setting", "run only these settings of each pair; repeat for several", choices=("full", "se", "re"), many=True),
+    Option(
+        "setting", "run only these settings of each pair; repeat for several", choices=("full", "se", "re"), many=True
+    ),
     Option("tasks", "run only the tasks that FILE lists, one id a line", "FILE"),
     Option("collect", "the shipped suite: auto, on or off", choices=("auto", "on", "off"), default="auto", asks=True),
     Option("out", "directory of the run's records (default: .episem/<run>)", "DIR"),
     Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR"),
     Option("repeats", "how often each fixed condition runs", "K", kind=int, default=1, ini=True),
-    Option("full-audit", "add the control with nothing hidden and the audit tool present", kind=bool, default=False, ini=True),
+    Option(
+        "full-audit",
+        "add the control with nothing hidden and the audit tool present",
+        kind=bool,
+        default=False,
+        ini=True,
+    ),
     Option("instruction", "file that replaces the system instruction", "FILE", ini=True),
     Option("turn-limit", "assistant turns an episode may take", "N", kind=int, ini=True),
     Option("timeout", "seconds after which a rollout counts as unfinished", "S", kind=float, default=600.0, ini=True),
@@ -99,7 +109,9 @@ def value(config: pytest.Config, name: str) -> Any:
         try:
             given = option.kind(given) if given is not None and not option.many else given
         except ValueError:
-            raise pytest.UsageError(f"{option.dest} = {given!r} in {config.inipath}: expected {option.kind.__name__}") from None
+            raise pytest.UsageError(
+                f"{option.dest} = {given!r} in {config.inipath}: expected {option.kind.__name__}"
+            ) from None
     if given is None:
         return [] if option.many else option.default
     return given

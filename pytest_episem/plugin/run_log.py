@@ -72,7 +72,9 @@ class RunLog:
             self._seen |= self.recorded.keys()
         elif (self.directory / RUN_FILE).exists():
             chosen = self.face.option("out")
-            raise EpisemError(f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another")
+            raise EpisemError(
+                f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
+            )
 
     def header(self) -> RunHeader:
         """Return the run's header with the plan of what was selected so far."""
@@ -174,13 +176,13 @@ class RunLog:
             reporter.write_line(line)
         missing = self.missing()
         if missing:
-            reporter.write_line(f"{len(missing)} collected conditions have no record, the first: {missing[0].id}", red=True)
+            reporter.write_line(
+                f"{len(missing)} collected conditions have no record, the first: {missing[0].id}", red=True
+            )
         shown = self.directory
         if shown.is_relative_to(self.face.config.invocation_params.dir):
             shown = shown.relative_to(self.face.config.invocation_params.dir)
         reporter.write_line(f"records: {shown}")
-
-
 
 
 def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:

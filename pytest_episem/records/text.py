@@ -42,8 +42,13 @@ def dump_json(value: Any) -> str:
 
 def printable(text: object) -> str:
     """Return ``text`` on one line without control characters or surrogates, fit for any terminal."""
-    line = " ".join(str(text).split()).encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return escaped(" ".join(str(text).split()))
+
+
+def escaped(line: str) -> str:
+    """Return ``line`` with control characters, line ends and lone surrogates escaped; its spaces stay."""
+    line = line.encode("utf-8", "backslashreplace").decode()
+    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def describe(fault: ValidationError, keys: Mapping[str, list[str]]) -> str:

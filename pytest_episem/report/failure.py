@@ -8,7 +8,7 @@ from typing import Any
 from pytest_episem.bank import Task
 
 from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.text import printable
+from pytest_episem.records.text import escaped
 
 _CAUSES = {
     "unread": "A fact that was in plain sight was never read before the commit.",
@@ -62,7 +62,7 @@ def _ending(trial: Trial) -> str:
 def explain(task: Task, trial: Trial, rerun: str, reason: str | None = None) -> str:
     """Return the failure text: what was asked, hidden, seen and done, the rule with the true values, the next command."""
     condition = trial.condition
-    lines = [f"{reason or fault(trial)}", f"condition  {condition.id}", f"asked      {task.goal}"]
+    lines = [reason or fault(trial) or "judged", f"condition  {condition.id}", f"asked      {task.goal}"]
     lines += _block("hidden", [_fact(task, trial, atom_id) for atom_id in condition.mask] or ["nothing"])
     lines += _block("steps", _steps(trial) or ["not recorded in this session"])
     lines += _block("rule", [task.statement, f"prohibited when {task.rule.source}"])
@@ -71,7 +71,7 @@ def explain(task: Task, trial: Trial, rerun: str, reason: str | None = None) -> 
         lines += _block("cause", [f"{trial.outcome.cause}: {_CAUSES[trial.outcome.cause]}"])
     lines += _block("inspect", [show_command(trial)])
     lines += _block("rerun", [rerun])
-    return "\n".join(printable_line(line) for line in lines)
+    return "\n".join(escaped(line) for text in lines for line in text.split("\n"))
 
 
 def show_command(trial: Trial) -> str:
@@ -127,16 +127,3 @@ def _plain(value: Any) -> str:
 def _short(text: str, length: int) -> str:
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def printable_line(line: str) -> str:
-    """Return ``line`` with control characters and lone surrogates escaped; line breaks and indents stay."""
-    return "\n".join(
-        " " * (len(part) - len(part.lstrip(" "))) + _keep_spaces(part.lstrip(" ")) for part in line.split("\n")
-    )
-
-
-def _keep_spaces(text: str) -> str:
-    return "   ".join(printable(piece) for piece in text.split("   "))
-
-

@@ -68,7 +68,10 @@ def _gold_fault(task: Task, label: WorldLabel, mask: tuple[str, ...], before: st
     for tool, call in task.reads:
         reply = world.call(tool.name, call)
         if not reply.valid:
-            return f"tools.{tool.name}.needs", f"{tool.name} {canonical(call)} is rejected: {reply.content.get('error')}"
+            return (
+                f"tools.{tool.name}.needs",
+                f"{tool.name} {canonical(call)} is rejected: {reply.content.get('error')}",
+            )
         if not mask and not reply.content:
             return f"tools.{tool.name}.shows", f"{tool.name} {canonical(call)} shows nothing; the id refers to nothing"
     reply = world.call(task.commit.name, dict(task.goal_arguments))

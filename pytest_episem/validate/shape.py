@@ -125,7 +125,9 @@ def candidates(context: Context, family: Family, task: Task) -> Iterator[Problem
             if value is ABSENT or found == expected or "empty list" in (found, expected):
                 continue
             if not ("list" in found and "list" in expected):
-                message = f"the candidate {value!r} is {_a(found)}, the value {atom.values['unsafe']!r} is {_a(expected)}"
+                message = (
+                    f"the candidate {value!r} is {_a(found)}, the value {atom.values['unsafe']!r} is {_a(expected)}"
+                )
                 yield family.problem("comparison", f"{atom_field(family, atom)}.could_be", message, task.instance)
 
 
@@ -223,4 +225,3 @@ def _totals(context: Context) -> Iterator[Problem]:
         found = total.to_dict()[name]
         if found != wanted:
             yield Problem("counts", str(context.directory.name), "", name, f"{found} in all, must be {wanted}")
-

@@ -49,9 +49,7 @@ def _everything(context: Context, task: Task, family: Family) -> Iterator[tuple[
                 for path, text in texts(answer.content):
                     field = f"tools.{answer.tool}.shows.{path[0]}" if answer.valid else f"tools.{answer.tool}"
                     yield field, text
-        for atom_id, record in zip(
-            sorted(task.atoms), audit_records(task, world, sorted(task.atoms)), strict=True
-        ):
+        for atom_id, record in zip(sorted(task.atoms), audit_records(task, world, sorted(task.atoms)), strict=True):
             for _, text in texts({name: record[name] for name in ("subject", "predicate", "value", "source")}):
                 yield atom_field(family, task.atoms[atom_id]), text
 

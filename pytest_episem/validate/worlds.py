@@ -192,5 +192,3 @@ def boundary(context: Context, family: Family) -> Iterator[Problem]:
 def _on_boundary(task: Task, state: Any) -> bool:
     equal: Rule | None = task.equal
     return equal is not None and equal.holds(merge(task.otherwise, state), task.goal_arguments)
-
-
