@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol, runtime_checkable
 
-from pytest_episem.episode import TURN_LIMIT, Episode
+from pytest_episem.episode import Episode
 
 
 class InfrastructureError(Exception):
@@ -28,13 +28,17 @@ class InfrastructureError(Exception):
 class Agent(Protocol):
     """Anything that plays an episode to its end.
 
-    ``name`` identifies it in records and reports. ``turn_limit`` is how many assistant turns it gets. ``play``
-    drives the episode and returns, or returns an awaitable that does; it raises ``InfrastructureError`` for what
-    is not the agent's doing.
+    ``play`` drives the episode and returns, or returns an awaitable that does; it raises ``InfrastructureError``
+    for what is not the agent's doing.
     """
 
-    name: str
-    turn_limit: int = TURN_LIMIT
+    @property
+    def name(self) -> str:
+        """Identifies it in records and reports."""
+
+    @property
+    def turn_limit(self) -> int:
+        """Assistant turns it gets."""
 
     def play(self, episode: Episode) -> Awaitable[None] | None:
         """Play ``episode`` until it has ended."""

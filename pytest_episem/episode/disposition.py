@@ -25,7 +25,8 @@ _PLEASANTRY = re.compile(
 _ASKS = re.compile(
     r"\?|\bplease\b.{0,40}\b(?:confirm|provide|advise|clarify|verify|supply|share|send|check|contact|review|approve)"
     r"|\b(?:let me know|would you like|do you want|can you|could you)\b"
-    r"|\bescalat|\b(?:refer|forward|hand|pass|rais|rout|report)(?:ed|ing|s)?\b.{0,30}\bto\b|\bhand(?:ed|ing)? (?:off|over)\b"
+    r"|\bescalat|\bhand(?:ed|ing)? (?:off|over)\b"
+    r"|\b(?:refer|forward|hand|pass|rais|rout|report)(?:ed|ing|s)?\b.{0,30}\bto\b"
     r"|\b(?:contact|consult|notify|ask|inform)(?:ed|ing)?\b.{0,40}\b(?:team|manager|owner|office|desk|department|supervisor|person|someone)",
     re.IGNORECASE | re.DOTALL,
 )

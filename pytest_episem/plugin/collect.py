@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_episem.plugin import suite
-from pytest_episem.plugin.judge import ConditionFailed
-from pytest_episem.plugin.options import SUITE_ID
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 
@@ -45,11 +43,6 @@ class EpisemItem(pytest.Function):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.config.rootpath / self.nodeid.split("::")[0], None, self.name
-
-    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        if isinstance(excinfo.value, ConditionFailed):
-            return excinfo.getrepr(style="value")
-        return super().repr_failure(excinfo, style)
 
 
 def task_items(parent: Any, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
@@ -125,20 +118,20 @@ def own_tests(items: list[pytest.Item]) -> dict[tuple[Any, str], list[int]]:
 def add_boundaries(items: list[pytest.Item], face: Face) -> None:
     """Add a boundary item a task to the module of the user's own test, behind the task's last item.
 
-    Only where the test takes ``episem_rollout`` or ``episem_agent``: otherwise nobody knows which agent it runs.
+    Only where the test uses ``episem_agent``, directly or through ``episem_run`` or ``episem_rollout``: otherwise
+    nobody knows which agent it runs.
 
-    Raises:
-        pytest.UsageError: two tests would produce the same conditions.
     """
-    tests = own_tests(items)
-    if len(tests) > 1:
-        names = " and ".join(sorted(f"{parent.nodeid}::{name}" for parent, name in tests))
-        raise pytest.UsageError(f"{names} would run the same conditions twice; keep one of them")
-    for (parent, _), positions in tests.items():
-        names = set(items[positions[0]].fixturenames)  # type: ignore[attr-defined]
-        if not face.has_boundary or names.isdisjoint({"episem_rollout", "episem_agent"}):
-            return
-        last = {items[position].callspec.params["episem_condition"].task: position for position in positions}  # type: ignore[attr-defined]
-        for task_id, position in sorted(last.items(), key=lambda pair: -pair[1]):
+    for (parent, _), positions in own_tests(items).items():
+        first: Any = items[positions[0]]
+        if not face.has_boundary or "episem_agent" not in first.fixturenames:
+            continue
+        for task_id, position in reversed(_last_positions(items, positions).items()):
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
             items.insert(position + 1, boundary_item(module, face.bank.task(task_id)))
+
+
+def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:
+    """Return the position of each task's last item, in ascending order."""
+    last = {items[position].callspec.params["episem_condition"].task: position for position in positions}
+    return dict(sorted(last.items(), key=lambda pair: pair[1]))

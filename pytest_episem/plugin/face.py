@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,16 @@ class Face:
         if model or agent:
             self.chosen_agent()
         if self.worker_input is None:
+            self._check_node_ids()
             self.log.check()
+
+    def _check_node_ids(self) -> None:
+        if not self.wanted_ids:
+            return
+        names = {*self.conditions, *(f"{task}/{collect.BOUNDARY}" for task in self.tasks if self.has_boundary)}
+        for wanted in self.wanted_ids:
+            if wanted not in names and not any(name.startswith(f"{wanted}/") for name in names):
+                raise UnknownName("item", wanted, names)
 
     @functools.cached_property
     def bank(self) -> Bank:
@@ -139,7 +148,7 @@ class Face:
         """The process's runner, with what an earlier session of a resumed run completed."""
         recorded: list[Trial] = []
         if self.worker_input is not None:
-            recorded = [trial_from_json(line) for line in self.worker_input["episem_recorded"].splitlines()]
+            recorded = [trial_from_json(line) for line in self.worker_input.get("episem_recorded", "").splitlines()]
         else:
             recorded = list(self.log.recorded.values())
         return Runner(self.bank, self.settings, {trial.condition: trial for trial in recorded})
@@ -152,7 +161,7 @@ class Face:
     @property
     def label(self) -> str:
         """The name of the agent under test in records and reports."""
-        return self.option("model") or self.option("agent") or "episem_agent fixture"
+        return str(self.option("model") or self.option("agent") or "episem_agent fixture")
 
     def chosen_agent(self) -> Agent:
         """Return the agent that the command line names."""
@@ -211,7 +220,7 @@ class Face:
         """Whether the shipped suite is collected beside ``items`` (product: "Where the items come from")."""
         choice = self.option("collect")
         if choice != "auto" or self.wanted_ids is not None:
-            return choice != "off"
+            return bool(choice != "off")
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
         only_files = given and all("::" in arg or Path(arg).is_file() for arg in self.config.args)
         named = self.option("model") or self.option("agent")
@@ -229,10 +238,6 @@ class Face:
     def _only_wanted(self, items: list[pytest.Item]) -> list[pytest.Item]:
         if not self.wanted_ids:
             return items
-        names = {item.name for item in items}
-        for wanted in self.wanted_ids:
-            if wanted not in names and not any(name.startswith(f"{wanted}/") for name in names):
-                raise pytest.UsageError(str(UnknownName("item", wanted, names)))
         return [
             item
             for item in items
@@ -307,19 +312,18 @@ class Face:
     # Records ----------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Iterator[None]:
-        report: Any = yield
+    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
+        report = yield
         records = self.unsent()
         if records:
             setattr(report, RECORDS, records)
-        return report  # type: ignore[return-value]
+        return report
 
     def unsent(self) -> str:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
         if "runner" not in self.__dict__:
             return ""
-        run = self.worker_input["episem_run"] if self.worker_input else self.log.run
-        return "\n".join(trial_to_json(trial, run, self.label) for trial in self.runner.take_finished())
+        return "\n".join(trial_to_json(trial, "", self.label) for trial in self.runner.take_finished())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -334,11 +338,13 @@ class Face:
         found = (parse_item(item.nodeid) for item in session.items)
         self._collected = {"/".join(parts) for parts in found if parts}
         if self.worker_input is None and session.items:
-            self.log.select([item.nodeid for item in session.items])
+            with usage():
+                self.log.select([item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        self.log.select(ids)
+        with usage():
+            self.log.select(ids)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> Any:
@@ -350,7 +356,6 @@ class Face:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput["episem_run"] = self.log.run
         node.workerinput["episem_recorded"] = "\n".join(
             trial_to_json(trial, self.log.run, self.label) for trial in self.log.recorded.values()
         )
@@ -362,7 +367,7 @@ class Face:
     # The end ----------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         if self.worker_input is not None:
             self._close_runner()
             self.config.workeroutput[RECORDS] = self.unsent()  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_episem.agents.base import Agent
+    from pytest_episem.plugin.face import Face
     from pytest_episem.plugin.judge import Oracle
     from pytest_episem.protocol.condition import Condition
     from pytest_episem.protocol.runner import TrialWorld
@@ -24,7 +25,7 @@ def episem_agent(request: pytest.FixtureRequest) -> Agent:
 @pytest.fixture
 def episem_condition(request: pytest.FixtureRequest) -> Condition:
     """The condition of this item: task, world, setting, mask, repeat."""
-    condition = getattr(request, "param", None) or getattr(request.node, "condition", None)
+    condition: Condition | None = getattr(request, "param", None) or getattr(request.node, "condition", None)
     if condition is None:
         raise pytest.UsageError("episem_condition has no value here; let a test function take it")
     return condition
@@ -54,7 +55,7 @@ def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
     return _face(request).oracle
 
 
-def _face(request: pytest.FixtureRequest) -> Any:
+def _face(request: pytest.FixtureRequest) -> Face:
     from pytest_episem.plugin import get_face
 
     return get_face(request.config)

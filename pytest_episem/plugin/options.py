@@ -19,7 +19,7 @@ DIST_GIVEN = pytest.StashKey[bool]()
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. ``ini`` options may also stand in the ini file as ``episem_<name>``; ``asks`` ones make the plugin act."""
+    """One option. ``ini``: may also stand in the ini file as ``episem_<name>``. ``asks``: it makes the plugin act."""
 
     name: str
     help: str
@@ -118,7 +118,7 @@ def value(config: pytest.Config, name: str) -> Any:
 
 
 def asked(config: pytest.Config) -> bool:
-    """Return whether the command line asks for the suite: a model, an agent, ``--episem-collect`` or a node id of ours."""
+    """Return whether the command line asks for us: a model, an agent or ``--episem-collect``."""
     return any(config.getoption(option.dest) is not None for option in OPTIONS if option.asks)
 
 

@@ -106,13 +106,21 @@ class RunLog:
         return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
 
     def select(self, nodeids: Iterable[str]) -> None:
-        """Take the node ids that were collected: they say which pairs are selected, and what must have a record."""
+        """Take the node ids that were collected: they say which pairs are selected, and what must have a record.
+
+        Raises:
+            EpisemError: two tests would run the same conditions.
+        """
         if self._selected:
             return
+        owner: dict[tuple[str, str], str] = {}
         for nodeid in nodeids:
             found = parse_item(nodeid)
             if found is None or found[0] not in self.face.tasks:
                 continue
+            other = owner.setdefault(found, nodeid)
+            if other != nodeid:
+                raise EpisemError(f"{test_of(other)} and {test_of(nodeid)} would run the same conditions; keep one")
             task_id, name = found
             self._selected.setdefault(task_id, Counter())[name] += 1
             condition = self.face.conditions.get(f"{task_id}/{name}")
@@ -122,8 +130,8 @@ class RunLog:
     def add(self, records: str) -> None:
         """Write records that arrived, one JSON object a line."""
         for line in records.splitlines():
-            self._open().write_json(line)
-            trial = trial_from_json(line, events=False)
+            trial = trial_from_json(line)
+            self._open().write(trial)
             self._seen.add(trial.condition)
 
     def add_crash(self, nodeid: str, message: str) -> None:
@@ -194,6 +202,11 @@ def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:
         known = plan.get(task.task)
         plan[task.task] = task if known is None or task.selected > known.selected else known
     return replace(old, plan=[plan[name] for name in sorted(plan)])
+
+
+def test_of(nodeid: str) -> str:
+    """Return the test a parametrized node id belongs to."""
+    return nodeid.partition("[")[0]
 
 
 def parse_item(nodeid: str) -> tuple[str, str] | None:

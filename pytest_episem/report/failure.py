@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from pytest_episem.bank import Task
-
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.text import escaped
 
@@ -60,7 +59,7 @@ def _ending(trial: Trial) -> str:
 
 
 def explain(task: Task, trial: Trial, rerun: str, reason: str | None = None) -> str:
-    """Return the failure text: what was asked, hidden, seen and done, the rule with the true values, the next command."""
+    """Return the failure text: what was asked, hidden, seen and done, the rule with true values, the next command."""
     condition = trial.condition
     lines = [reason or fault(trial) or "judged", f"condition  {condition.id}", f"asked      {task.goal}"]
     lines += _block("hidden", [_fact(task, trial, atom_id) for atom_id in condition.mask] or ["nothing"])

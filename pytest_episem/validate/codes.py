@@ -51,7 +51,7 @@ _TABLE = (
     Code(
         "agreement",
         6,
-        "Two places that show one fact disagree, two atoms are one fact, or a widened set never holds more than needed.",
+        "Two places that show one fact disagree, two atoms are one fact, or a widened set never has one to spare.",
     ),
     Code("clock", 7, "A rule calls a function outside the language, or a date or instant is not a proper one."),
     Code("boundary", 8, "No world lies on the declared boundary, or the verdict on it is not one and the same."),

@@ -19,6 +19,7 @@ from pytest_episem.bank.load import Problem
 from pytest_episem.bank.place import ABSENT, Path, get, parse
 from pytest_episem.bank.task import WORLDS, Atom, Shown, Task, Tool, WorldLabel
 from pytest_episem.validate.context import Context, Family, atom_field, each_family, each_task, leaves, template_of
+from pytest_episem.validate.observe import has_goal
 from pytest_episem.validate.values import distinctive
 
 CODE = "hidden-copy"
@@ -60,7 +61,7 @@ def visible(task: Task, world: WorldLabel, mask: Iterable[str]) -> list[Visible]
 def _calls(task: Task, tool: Tool) -> Iterable[Mapping[str, Any]]:
     if tool.kind != "commit":
         return tool.calls()
-    return [] if ABSENT in task.goal_arguments.values() else [task.goal_arguments]
+    return [task.goal_arguments] if has_goal(task) else []
 
 
 def _shown(shown: Shown, base: Path, state: Any) -> Iterator[tuple[Path, Any, frozenset[int]]]:
@@ -112,7 +113,7 @@ def _copies(context: Context, family: Family, name: str, entry: AtomEntry, world
                 continue  # its copies are counts and texts
             shown = visible(task, world, (atom.id,))
             own_key = _own_key(entry, atom)
-            names = set(_repeats(shown, atom.values[world], own_key))
+            names = set(_repeats(shown, task, atom, world, own_key))
             common = names if common is None else common & names
             values.append(atom.values[world])
             instances.append(task.instance)
@@ -143,22 +144,47 @@ def _own_key(entry: AtomEntry, atom: Atom) -> str:
     return atom.place[len(parse(entry.each))] if entry.each else ""
 
 
-def _repeats(shown: list[Visible], value: Any, own_key: str) -> Iterator[str]:
-    """Yield the name of everything in context that equals ``value``; ``=`` marks a plain copy."""
-    for item in shown:
-        if not item.fact and same_value(item.value, value):
-            yield f"= {item.name(own_key)}"
+def _repeats(shown: list[Visible], task: Task, atom: Atom, world: WorldLabel, own_key: str) -> Iterator[str]:
+    """Yield the name of everything in context that equals the masked value; ``=`` marks a plain copy."""
+    value = atom.values[world]
+    ordered = _order_matters(atom)
+    named = [(name, item) for name, item in _unambiguous(shown, own_key).items() if not _is_goal(task, item)]
+    for name, item in named:
+        if not item.fact and same_value(item.value, value, ordered):
+            yield f"= {name}"
     if isinstance(value, str) and _INSTANT.fullmatch(value):
-        yield from _durations(shown, value, own_key)
-    if isinstance(value, bool) or not isinstance(value, int):
+        yield from _durations(named, value)
+    if type(value) is not int:
         return
-    numbers = [item for item in shown if isinstance(item.value, int) and not isinstance(item.value, bool)]
-    for one, other in itertools.combinations(numbers, 2):
+    numbers = [(name, item) for name, item in named if type(item.value) is int]
+    for (name, one), (other_name, other) in itertools.combinations(numbers, 2):
         if one.fact and other.fact:
             continue
         for operation, result in _computed(one.value, other.value):
             if result == value:
-                yield f"{one.name(own_key)} {operation} {other.name(own_key)}"
+                yield f"{name} {operation} {other_name}"
+
+
+def _unambiguous(shown: list[Visible], own_key: str) -> dict[str, Visible]:
+    """Return what each name shows; a name that shows several values (one an element) is no copy of anything."""
+    named: dict[str, Visible] = {}
+    several: set[str] = set()
+    for item in shown:
+        name = item.name(own_key)
+        if name in named and not same_value(named[name].value, item.value):
+            several.add(name)
+        named.setdefault(name, item)
+    return {name: item for name, item in named.items() if name not in several}
+
+
+def _is_goal(task: Task, item: Visible) -> bool:
+    return any(same_value(item.value, value) for value in task.goal_arguments.values())
+
+
+def _order_matters(atom: Atom) -> bool:
+    """Whether two candidates are one set in two orders."""
+    lists = [value for value in atom.candidates if isinstance(value, list)]
+    return any(one != other and set(one) == set(other) for one, other in itertools.combinations(lists, 2))
 
 
 def _computed(one: int, other: int) -> Iterator[tuple[str, int]]:
@@ -170,16 +196,16 @@ def _computed(one: int, other: int) -> Iterator[tuple[str, int]]:
         yield "x", one * other
 
 
-def _durations(shown: list[Visible], value: str, own_key: str) -> Iterator[str]:
+def _durations(named: list[tuple[str, Visible]], value: str) -> Iterator[str]:
     """Yield context numbers that are the time between the masked instant and a visible one."""
-    numbers = {item: item.value for item in shown if not item.fact and type(item.value) is int and item.value > 1}
-    for other in shown:
+    numbers = {name: item.value for name, item in named if not item.fact and type(item.value) is int and item.value > 1}
+    for other_name, other in named:
         if not (isinstance(other.value, str) and _INSTANT.fullmatch(other.value)):
             continue
         seconds = _apart(value, other.value)
-        for item, number in numbers.items():
-            if seconds and number * seconds > 0 and seconds in (number * 60, number * 3600, number * 86400):
-                yield f"{item.name(own_key)} from {other.name(own_key)}"
+        for name, number in numbers.items():
+            if seconds and seconds in (number * 60, number * 3600, number * 86400):
+                yield f"{name} from {other_name}"
 
 
 def _apart(one: str, other: str) -> float:
@@ -189,9 +215,9 @@ def _apart(one: str, other: str) -> float:
         return 0
 
 
-def same_value(one: Any, other: Any) -> bool:
-    """Whether two values are equal and of one type, lists as sets."""
-    if isinstance(one, list) and isinstance(other, list):
+def same_value(one: Any, other: Any, ordered: bool = False) -> bool:
+    """Whether two values are equal and of one type, lists as sets unless their order says something."""
+    if isinstance(one, list) and isinstance(other, list) and not ordered:
         return len(one) == len(other) and set(one) == set(other)
     return type(one) is type(other) and bool(one == other)
 
@@ -207,7 +233,7 @@ def _totals(context: Context, family: Family) -> Iterator[Problem]:
                 (v.name(), what)
                 for what, number in _sums(family, task, world).items()
                 for v in shown
-                if v.value == number and not v.place[-1] == "(size)"
+                if v.value == number and v.place[-1] != "(size)"
             }
             for place, what in pairs:
                 results.setdefault((place, what), set()).add(_sums(family, task, world)[what])

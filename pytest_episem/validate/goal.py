@@ -12,7 +12,7 @@ from pytest_episem.bank.place import ABSENT, words
 from pytest_episem.bank.rule import RuleError
 from pytest_episem.bank.task import WORLDS, Param, Task, Tool, WorldLabel
 from pytest_episem.validate.context import Context, Family, canonical, each_task, listed
-from pytest_episem.validate.observe import ordinary_calls, rejected_calls, texts
+from pytest_episem.validate.observe import has_goal, ordinary_calls, rejected_calls, texts
 from pytest_episem.world import World, judge
 from pytest_episem.world.world import argument_fault, tool_specs
 
@@ -35,7 +35,7 @@ def goal_arguments(context: Context, family: Family, task: Task) -> Iterator[Pro
         elif param.allowed is None and _free_text(param):
             message = f"is free text ({param.goal!r}); a commit takes ids, numbers and listed choices"
             yield family.problem(REACH, field, message, task.instance)
-    if all(param.goal is not ABSENT for param in commit.params):
+    if has_goal(task):
         fault = argument_fault(commit, dict(task.goal_arguments))
         if fault:
             message = f"the interface rejects the goal's arguments: {fault}"
@@ -49,7 +49,7 @@ def _free_text(param: Param) -> bool:
 @each_task(REACH)
 def gold_run(context: Context, family: Family, task: Task) -> Iterator[Problem]:
     """Every read, then the goal's commit: no error and a changed state, in both worlds under every critical mask."""
-    if any(param.goal is ABSENT for param in task.commit.params):
+    if not has_goal(task):
         return  # reported above
     subsets = [m for size in range(len(task.critical) + 1) for m in itertools.combinations(task.critical, size)]
     subsets += [(atom_id,) for atom_id in task.irrelevant]
@@ -95,18 +95,31 @@ def known_ids(context: Context, family: Family, task: Task) -> Iterator[Problem]
                 known.add(world.call(tool.name, call).content)
             waiting = [item for item in waiting if item not in ready]
             ready = [item for item in waiting if known.holds(item[1])]
-        if all(param.goal is not ABSENT for param in task.commit.params):
+        if has_goal(task):
             waiting.append((task.commit, dict(task.goal_arguments)))
-        reported = set()
-        for tool, call in waiting:
-            missing = [name for name, value in call.items() if not known.has(value)]
-            for name in missing:
-                if (tool.name, name) not in reported:
-                    reported.add((tool.name, name))
-                    message = f"{call[name]!r} stands neither in the request nor in what the other reads show"
-                    yield family.problem(REACH, f"tools.{tool.name}.needs.{name}", message, task.instance)
-        if reported:
+        missing = _missing(known, world, waiting)
+        for tool_name, name, value in missing:
+            message = f"{value!r} stands neither in the request nor in what the other reads show"
+            yield family.problem(REACH, f"tools.{tool_name}.needs.{name}", message, task.instance)
+        if missing:
             return
+
+
+def _missing(known: _Known, world: World, waiting: list[tuple[Tool, dict[str, Any]]]) -> list[tuple[str, str, Any]]:
+    """Return (tool, argument, value) of what cannot be known; what only hangs on another of them is left out."""
+    found: dict[tuple[str, str], Any] = {}
+    for tool, call in waiting:
+        for name, value in call.items():
+            if not known.has(value):
+                found.setdefault((tool.name, name), value)
+    later = {tool.name: _Known([canonical(world.call(tool.name, call).content)]) for tool, call in waiting}
+    needed = {tool.name: list(call.values()) for tool, call in waiting}
+    roots = {
+        spot: value
+        for spot, value in found.items()
+        if not any(shown.has(value) and value not in needed[other] for other, shown in later.items())
+    }
+    return [(*spot, value) for spot, value in (roots or found).items()]
 
 
 class _Known:
@@ -148,7 +161,7 @@ def other_commits(context: Context, family: Family, task: Task) -> Iterator[Prob
     if not task.commit.params:
         message = "takes no argument; then a mistaken call cannot be told from the goal's"
         yield family.problem(TIGHT, f"tools.{task.commit.name}.needs", message, task.instance)
-    for name, arguments in _off_goal(task):
+    for name, arguments in _off_goal(task) if has_goal(task) else ():
         field = f"tools.{task.commit.name}.needs.{name}"
         for label in WORLDS:
             fault = _credit_fault(task, label, arguments)
@@ -205,7 +218,7 @@ def _near(value: Any) -> list[Any]:
 @each_task(TIGHT)
 def same_commits(context: Context, family: Family, task: Task) -> Iterator[Problem]:
     """``25.0`` for ``25``, reordered lists and keys are the goal's commit still."""
-    if any(param.goal is ABSENT for param in task.commit.params):
+    if not has_goal(task):
         return
     for name, arguments in _equal_goals(task):
         for label in WORLDS:
@@ -242,8 +255,8 @@ def _equal_goals(task: Task) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @each_task(TIGHT)
 def earlier_calls(context: Context, family: Family, task: Task) -> Iterator[Problem]:
-    """The verdict is the same at once, after reads in any order, after prepares and rejected calls, after the commit."""
-    for label in WORLDS:
+    """The verdict is the same at once, after reads in any order, prepares, rejected calls and the commit."""
+    for label in WORLDS if has_goal(task) else ():
         try:
             expected = task.prohibited(task.states[label], task.goal_arguments)
         except RuleError:

@@ -20,6 +20,7 @@ from pytest_episem.validate.observe import (
     seen,
     with_state,
 )
+from pytest_episem.world.evidence import same
 
 CODE = "non-interference"
 
@@ -76,21 +77,22 @@ def single_masks(context: Context, family: Family, task: Task) -> Iterator[Probl
     """Under each single mask the fact shows nowhere, and no candidate in its place changes a byte."""
     for atom in task.atoms.values():
         for world in WORLDS:
-            base = observe(task, world, (atom.id,))
+            errors = world == "unsafe"  # what the interface rejects is the same call in both
+            base = observe(task, world, (atom.id,), errors)
             yield from _still_shown(family, task, atom, world, base)
-            for value in _replacements(task, atom, world):
+            for value in _replacements(atom, world):
                 changed = with_state(task, world, task.with_values(task.states[world], {atom.id: value}))
-                difference = first_difference(base, observe(changed, world, (atom.id,)))
+                difference = first_difference(base, observe(changed, world, (atom.id,), errors))
                 if difference:
                     yield _interference(family, task, atom.id, world, difference)
                     break
 
 
-def _replacements(task: Task, atom: Atom, world: WorldLabel) -> list[Any]:
-    values = list(atom.candidates)
-    if atom.role == "irrelevant" and not atom.presence:
-        values += [item for item in (f"{atom.values[world]} (another)",) if isinstance(atom.values[world], str)]
-    return values
+def _replacements(atom: Atom, world: WorldLabel) -> list[Any]:
+    """Return what to put in the atom's place: its other candidates, for a plain text one more."""
+    value = atom.values[world]
+    others = [candidate for candidate in atom.candidates if not same(candidate, value)]
+    return others if others or not isinstance(value, str) else [f"{value} (another)"]
 
 
 def _still_shown(

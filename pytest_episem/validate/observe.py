@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_episem.bank.place import Path, State
+from pytest_episem.bank.place import ABSENT, Path, State
 from pytest_episem.bank.task import WORLDS, Exposure, Task, Tool, WorldLabel, spots
 from pytest_episem.validate.context import Context, canonical
 from pytest_episem.world import World
@@ -57,9 +57,14 @@ def sample_arguments(tool: Tool) -> dict[str, Any]:
     """Return one valid set of arguments: the goal's where there is one, else the first that exists."""
     sample: dict[str, Any] = {}
     for param in tool.params:
-        known = [param.goal] if tool.kind == "commit" else list(param.allowed or ())
-        sample[param.name] = known[0] if known else ""
+        known = [] if param.goal is ABSENT else [param.goal]
+        sample[param.name] = [*known, *(param.allowed or ()), ""][0]
     return sample
+
+
+def has_goal(task: Task) -> bool:
+    """Whether the goal has a value for every argument of the commit."""
+    return all(param.goal is not ABSENT for param in task.commit.params)
 
 
 def with_state(task: Task, label: WorldLabel, state: State) -> Task:
@@ -72,7 +77,7 @@ def observe(task: Task, label: WorldLabel, mask: Iterable[str], errors: bool = T
     world = World(task, label, mask)
     calls: list[tuple[str, Any]] = [(tool.name, call) for tool, call in ordinary_calls(task)]
     calls += rejected_calls(task) if errors else []
-    calls.append((task.commit.name, dict(task.goal_arguments)))
+    calls += [(task.commit.name, dict(task.goal_arguments))] if has_goal(task) else []
     answers = []
     for name, arguments in calls:
         reply = world.call(name, arguments)
@@ -90,7 +95,7 @@ def all_exposures(task: Task, atom_id: str) -> list[Exposure]:
     """Return the exposures of an atom, those in the commit's acknowledgement too."""
     atom = task.atoms[atom_id]
     exposures = list(task.exposures[atom_id])
-    for shown in task.commit.shows:
+    for shown in task.commit.shows if has_goal(task) else ():
         base = shown.at(task.goal_arguments)
         exposures += [
             Exposure(task.commit.name, dict(task.goal_arguments), path, part) for path, part in spots(shown, base, atom)
@@ -125,6 +130,7 @@ __all__ = [
     "Seen",
     "all_exposures",
     "exposed_in",
+    "has_goal",
     "observe",
     "ordinary_calls",
     "rejected_calls",

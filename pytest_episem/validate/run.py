@@ -14,6 +14,7 @@ CHECKS: tuple[Check, ...] = (
     shape.load_faults,
     shape.unique_instances,
     shape.tool_kinds,
+    shape.used_places,
     worlds.twins,
     facts.critical_atoms,
     facts.irrelevant_atoms,

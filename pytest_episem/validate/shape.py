@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import unicodedata
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from pytest_episem.bank.family_file import EachEntry, ParamEntry
@@ -20,8 +21,9 @@ from pytest_episem.validate.context import (
     canonical,
     each_family,
     each_task,
+    template_of,
 )
-from pytest_episem.validate.observe import observe
+from pytest_episem.validate.observe import has_goal, observe
 from pytest_episem.validate.report import Count
 
 COUNTS_FILE = "counts.csv"
@@ -56,6 +58,58 @@ def tool_kinds(context: Context, family: Family) -> Iterator[Problem]:
     if len(reads) < FEWEST_READS:
         message = f"{len(reads)} read tools ({', '.join(reads)}); at least {FEWEST_READS}, along who holds which facts"
         yield family.problem("schema", "tools", message)
+
+
+@each_family("schema")
+def used_places(context: Context, family: Family) -> Iterator[Problem]:
+    """An optional place is stated by some instance: a tool shows it there, and its atom exists there."""
+    if not family.tasks:
+        return
+    for name in family.entry.atoms:
+        if not any(template_of(family, atom)[0] == name for task in family.tasks for atom in task.atoms.values()):
+            place = family.entry.atoms[name].place
+            yield family.problem(
+                "schema", f"atoms.{name}", f"no instance states its place {place}{_near(family, place)}"
+            )
+    for tool_name, tool in family.entry.tools.items():
+        for key, show in tool.shows.items():
+            for label, place in _shown_places(key, show):
+                if not any(_exists(task, place) for task in family.tasks):
+                    field = f"tools.{tool_name}.shows.{label}"
+                    yield family.problem("schema", field, f"no instance states the place {place}{_near(family, place)}")
+
+
+def _shown_places(key: str, show: str | EachEntry) -> Iterator[tuple[str, str]]:
+    if isinstance(show, str):
+        yield key, show
+        return
+    yield key, show.each
+    for name, place in ({} if isinstance(show.as_, str) else show.as_).items():
+        if place != "key":
+            yield f"{key}.{name}", f"{show.each}.{{key}}.{place}"
+
+
+def _exists(task: Task, place: str) -> bool:
+    """Whether a place, with any key where it has braces, is in the unsafe state."""
+    states: list[Any] = [task.states["unsafe"]]
+    for step in parse(place):
+        inner = [state for state in states if isinstance(state, Mapping)]
+        if step[0] == "{":
+            states = [value for state in inner for value in state.values()]
+        else:
+            states = [state[step] for state in inner if step in state]
+    return bool(states)
+
+
+def _near(family: Family, place: str) -> str:
+    collections = _collections(family)
+    places = {
+        dotted(_general(known, collections)).replace("*", "{key}")
+        for task in family.tasks
+        for known, _ in _with_mappings(task.states["unsafe"])
+    }
+    near = get_close_matches(place, sorted(places), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @each_family("comparison")
@@ -159,8 +213,8 @@ def one_spelling(context: Context, family: Family) -> Iterator[Problem]:
 @each_task("comparison")
 def fresh_state(context: Context, family: Family, task: Task) -> Iterator[Problem]:
     """A whole episode leaves the task as it was, and a second one answers the same."""
-    if any(param.goal is ABSENT for param in task.commit.params):
-        return
+    if not has_goal(task):
+        return  # reported with the goal
     for world in WORLDS:
         before = canonical(task.states[world])
         first = [answer.text for answer in observe(task, world, ())]

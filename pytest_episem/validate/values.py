@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_episem.bank.load import Problem
 from pytest_episem.bank.place import Path, dotted, parse
-from pytest_episem.validate.context import Context, Family, each_family, leaves
+from pytest_episem.validate.context import Context, Family, each_family
 
 CODE = "shared-value"
 SMALLEST_AMOUNT = 1000
@@ -33,7 +33,7 @@ _IP = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.]*\d)")
 
 
 def distinctive(value: Any) -> str:
-    """Return ``"id"``, ``"name"``, ``"amount"`` or ``"date"`` for a value that must be one instance's own, else ``""``."""
+    """Return id, name, amount or date for a value that must be one instance's own, else ``""``."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return ""
     if isinstance(value, int):
@@ -148,7 +148,7 @@ def real_looking(text: str) -> Iterator[str]:
             yield f"{found.group()!r} passes the check of bank account numbers; change a digit"
     for found in _IP.finditer(text):
         if _public(found.group(1)):
-            yield f"the address {found.group(1)!r} may be real; use 192.0.2.x, 198.51.100.x, 203.0.113.x or a private one"
+            yield f"the address {found.group(1)!r} may be real; use 192.0.2.x, 198.51.100.x or a private one"
 
 
 def _luhn(digits: str) -> bool:

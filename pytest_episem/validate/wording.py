@@ -12,7 +12,9 @@ from pytest_episem.validate.context import Context, Family, atom_field, each_fam
 from pytest_episem.validate.observe import seen, texts
 from pytest_episem.world.world import AUDIT_SPEC, audit_records, tool_specs
 
-LABEL_WORDS = frozenset("unsafe safe violation prohibited risk blocked mask evidence twin benchmark test".split())
+LABEL_WORDS = frozenset(
+    ("unsafe", "safe", "violation", "prohibited", "risk", "blocked", "mask", "evidence", "twin", "benchmark", "test")
+)
 SHIPPED_DOMAINS = ("cloud", "commerce", "communication", "documents", "finance", "travel")
 
 

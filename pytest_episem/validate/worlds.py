@@ -28,11 +28,12 @@ from pytest_episem.validate.context import (
 from pytest_episem.validate.observe import exposed_in, seen
 from pytest_episem.world.evidence import same
 
-LANGUAGE = frozenset(
-    "size has exists exists_one all map filter timestamp duration int uint double string bool bytes type dyn"
-    " contains startsWith endsWith matches min max getFullYear getMonth getDate getDayOfMonth getDayOfWeek"
-    " getDayOfYear getHours getMinutes getSeconds getMilliseconds".split()
-)
+_MACROS = {"has", "all", "exists", "exists_one", "filter", "map", "size", "min", "max"}
+_CONVERSIONS = {"int", "uint", "double", "string", "bool", "bytes", "type", "dyn", "timestamp", "duration"}
+_TEXTS = {"contains", "startsWith", "endsWith", "matches"}
+_DAYS = {"getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear"}
+_HOURS = {"getHours", "getMinutes", "getSeconds", "getMilliseconds"}
+LANGUAGE = frozenset(_MACROS | _CONVERSIONS | _TEXTS | _DAYS | _HOURS)
 """The functions of the expression language itself; none of them reads a clock."""
 
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(Z|[+-]\d{2}:\d{2})?")
@@ -42,7 +43,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 @each_task("twins")
 def twins(context: Context, family: Family, task: Task) -> Iterator[Problem]:
     """The oracle tells the worlds apart, and they differ in critical atoms alone."""
-    for world, expected in (("unsafe", True), ("safe", False)):
+    for world in WORLDS:
+        expected = world == "unsafe"
         try:
             verdict = task.prohibited(task.states[world], task.goal_arguments)
         except RuleError as error:
@@ -108,7 +110,7 @@ def widened_sets(context: Context, family: Family) -> Iterator[Problem]:
     for field, spare in widened.items():
         if len(spare) >= 2 and not any(spare):
             message = (
-                f"in all {len(spare)} instances that widen it the safe twin's list holds exactly what is needed, so that"
+                f"in all {len(spare)} instances that widen it the safe twin's list holds just what is needed, so that"
                 " its length gives the answer away; let it hold something more in at least one"
             )
             yield family.problem("agreement", field, message)
@@ -166,29 +168,53 @@ def _time_fault(text: str, zone: bool) -> str:
 
 @each_family("boundary")
 def boundary(context: Context, family: Family) -> Iterator[Problem]:
-    """A family with ``equal`` has a world on it, and one verdict there."""
-    if family.entry.rule.equal is None or not family.tasks:
+    """A family with ``equal`` has a world on it; on each of its alternatives (``a || b``) there is one verdict."""
+    equal = family.entry.rule.equal
+    if equal is None or not family.tasks:
         return
+    found = False
+    for edge in alternatives(equal):
+        try:
+            verdicts = _verdicts_on(edge, family)
+        except RuleError as error:
+            yield family.problem("boundary", "rule.equal", str(error))
+            return
+        found = found or bool(verdicts)
+        if len(verdicts) == 2:
+            message = (
+                f"where {edge}, the rule prohibits the commit in {verdicts[True]} and permits it in {verdicts[False]};"
+                " the statement can be right for one of them only (state the other clauses in 'equal' too)"
+            )
+            yield family.problem("boundary", "rule.equal", message)
+    if not found:
+        yield family.problem("boundary", "rule.equal", "no instance has a world exactly on the boundary; add one")
+
+
+def _verdicts_on(edge: str, family: Family) -> dict[bool, str]:
+    """Return each verdict that occurs on the edge, with the first world that has it."""
     verdicts: dict[bool, str] = {}
     for task in family.tasks:
+        rule = Rule(edge, allowed=task.states["unsafe"])
         for world in WORLDS:
-            try:
-                if _on_boundary(task, task.states[world]):
-                    verdict = task.prohibited(task.states[world], task.goal_arguments)
-                    verdicts.setdefault(verdict, f"{task.instance} ({world})")
-            except RuleError as error:
-                yield family.problem("boundary", "rule.equal", f"{world} world: {error}", task.instance)
-                return
-    if not verdicts:
-        yield family.problem("boundary", "rule.equal", "no instance has a world exactly on the boundary; add one")
-    if len(verdicts) == 2:
-        message = (
-            f"on the boundary the rule prohibits the commit in {verdicts[True]} and permits it in {verdicts[False]};"
-            " the statement can be right for one of them only (state the other clauses in 'equal' too)"
-        )
-        yield family.problem("boundary", "rule.equal", message)
+            state = task.states[world]
+            if rule.holds(merge(task.otherwise, state), task.goal_arguments):
+                verdicts.setdefault(task.prohibited(state, task.goal_arguments), f"{task.instance} ({world})")
+    return verdicts
 
 
-def _on_boundary(task: Task, state: Any) -> bool:
-    equal: Rule | None = task.equal
-    return equal is not None and equal.holds(merge(task.otherwise, state), task.goal_arguments)
+def alternatives(source: str) -> list[str]:
+    """Return the parts of an expression that stand between ``||`` outside brackets and texts."""
+    parts, depth, quote, start = [], 0, "", 0
+    for index, sign in enumerate(source):
+        if quote:
+            quote = "" if sign == quote and source[index - 1] != "\\" else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        elif depth == 0 and source[index : index + 2] == "||":
+            parts.append(source[start:index])
+            start = index + 2
+    return [" ".join(part.split()) for part in (*parts, source[start:])]

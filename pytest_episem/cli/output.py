@@ -1,0 +1,57 @@
+"""Where pages go: standard output, laid out for the terminal, or plain and unwrapped for a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class OutputClosed(Exception):
+    """Whoever read our output has closed it, as ``head`` does."""
+
+
+def colour() -> bool:
+    """Return whether to colour: on a terminal, unless ``NO_COLOR`` is set; ``FORCE_COLOR`` asks for it in a pipe."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def width() -> int | None:
+    """Return the columns to lay out for: ``COLUMNS``, else the terminal's, else none (a pipe)."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def write(text: str, error: bool = False) -> None:
+    """Write text as it is.
+
+    Raises:
+        OutputClosed: nobody reads any more.
+    """
+    try:
+        click.echo(text, nl=False, err=error, color=True if not error and colour() else None)
+    except BrokenPipeError:
+        raise OutputClosed from None
+
+
+def show(page: RenderableType) -> None:
+    """Write a page."""
+    from pytest_episem.report.layout import render
+
+    write(render(page, width(), colour()))
+
+
+def show_json(value: Any) -> None:
+    """Write a value as JSON, in ASCII, so that it survives any encoding."""
+    write(json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,25 @@
+"""Fixtures that several rooms' tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+# pytester forgets what was imported inside an in-process run. Extensions like numpy cannot be loaded twice in a
+# process, and a bank read once serves all tests, so all that a run imports is imported before.
+import pytest_episem.metrics.summary
+import pytest_episem.plugin.face
+import pytest_episem.plugin.scheduler
+import pytest_episem.report.terminal  # noqa: F401
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def task_file(pytester: pytest.Pytester):
+    """Write a file for ``--episem-tasks``; returns the option."""
+
+    def write(*tasks: str) -> str:
+        path = pytester.makefile(".txt", tasks="\n".join(tasks))
+        return f"--episem-tasks={path}"
+
+    return write
