@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -166,7 +166,8 @@ def _atom(
         values[world] = True if presence else value
     could_be = [] if presence else _filled(f"{field}.could_be", entry.could_be, lookup)
     return Atom(
-        id=_filled(field, name, lambda local: lookup(local)),
+        id=_filled(field, name, lookup),
+        template=name,
         role=entry.role,
         place=place,
         presence=presence,
@@ -253,3 +254,29 @@ def _shown(field: str, name: str, show: str | EachEntry, params: tuple[Param, ..
         if inner not in known:
             raise FieldError(field, f"{{{inner}}} is not a parameter of the tool{suggestion(inner, known)}")
     return Shown(name, parse(place), fields)
+
+
+def nowhere(family: FamilyFile, tasks: list[Task]) -> Iterator[FieldError]:
+    """Yield a fault for each atom and each shown place that no instance has: a misspelling would pass unnoticed."""
+    built = {atom.template for task in tasks for atom in task.atoms.values()}
+    for name, entry in family.atoms.items():
+        if name not in built and not entry.where:
+            yield FieldError(f"atoms.{name}", f"no instance has the place {entry.place}")
+    for name, tool in family.tools.items():
+        for key, show in tool.shows.items():
+            place = show if isinstance(show, str) else show.each
+            known = [task for task in tasks if any(_reaches(task, path) for path in _paths(task, name, key))]
+            if tasks and not known:
+                yield FieldError(f"tools.{name}.shows.{key}", f"no instance has the place {place}")
+
+
+def _paths(task: Task, tool_name: str, key: str) -> list[Path]:
+    tool = task.tools[tool_name]
+    shown = next(shown for shown in tool.shows if shown.name == key)
+    if any(param.allowed is None for param in tool.params):
+        return [shown.path[: next((n for n, step in enumerate(shown.path) if step[0] == "{"), None)]]
+    return [shown.at(call) for call in tool.calls()]
+
+
+def _reaches(task: Task, path: Path) -> bool:
+    return any(get(state, path) is not ABSENT for state in task.states.values())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pytest_episem.bank.build import FieldError, build_task
+from pytest_episem.bank.build import FieldError, build_task, nowhere
 from pytest_episem.bank.family_file import FamilyFile
 from pytest_episem.bank.task import Task
 from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
@@ -75,11 +75,11 @@ def shipped_bank_dir() -> Path:
 @functools.cache
 def shipped_bank() -> Bank:
     """Return the shipped evidence bank, read once a process."""
-    return load_bank(shipped_bank_dir())
+    return load_bank(shipped_bank_dir(), name="shipped")
 
 
-def load_bank(directory: Path) -> Bank:
-    """Read every family file below ``directory/evidence`` (or ``directory`` itself).
+def load_bank(directory: Path, name: str | None = None) -> Bank:
+    """Read every family file below ``directory/evidence`` (or ``directory`` itself); its name is the folder's.
 
     Raises:
         BankError: with every problem found; nothing is loaded in part.
@@ -92,26 +92,35 @@ def load_bank(directory: Path) -> Bank:
     families: dict[str, FamilyFile] = {}
     tasks: dict[str, Task] = {}
     for file in files:
-        name = file.relative_to(root).as_posix()
+        place = file.relative_to(root).as_posix().removesuffix(".yaml")
         try:
             family = read_family(file)
         except BankError as error:
             problems += error.problems
             continue
-        if family.family != name.removesuffix(".yaml"):
-            problems.append(Problem("schema", str(file), "", "family", f"must be {name.removesuffix('.yaml')!r}"))
+        if family.family != place:
+            problems.append(Problem("schema", str(file), "", "family", f"must be {place!r}"))
             continue
         families[family.family] = family
-        for instance in family.instances:
-            try:
-                task = build_task(family, instance, file)
-            except FieldError as error:
-                problems.append(Problem("schema", str(file), instance, error.field, str(error)))
-            else:
-                tasks[task.id] = task
+        built, faults = _family_tasks(family, file)
+        problems += faults
+        tasks |= {task.id: task for task in built}
     if problems:
         raise BankError(problems)
-    return Bank(directory.name, _version(directory), bank_hash(root, files), tasks, families)
+    return Bank(name or directory.name, _version(directory), bank_hash(root, files), tasks, families)
+
+
+def _family_tasks(family: FamilyFile, file: Path) -> tuple[list[Task], list[Problem]]:
+    tasks: list[Task] = []
+    problems: list[Problem] = []
+    for instance in family.instances:
+        try:
+            tasks.append(build_task(family, instance, file))
+        except FieldError as error:
+            problems.append(Problem("schema", str(file), instance, error.field, str(error)))
+    if not problems:
+        problems = [Problem("schema", str(file), "", error.field, str(error)) for error in nowhere(family, tasks)]
+    return tasks, problems
 
 
 def join_banks(banks: Iterable[Bank]) -> Bank:
@@ -152,7 +161,10 @@ def read_family(file: Path) -> FamilyFile:
     try:
         return FamilyFile.model_validate(content)
     except ValidationError as error:
-        raise BankError([_problem(file, dict(fault)) for fault in error.errors()]) from None
+        faults = sorted(
+            error.errors(), key=lambda fault: fault["type"] == "missing"
+        )  # a misspelt key explains a missing one
+        raise BankError([_problem(file, dict(fault)) for fault in faults]) from None
 
 
 def _problem(file: Path, fault: Mapping[str, object]) -> Problem:

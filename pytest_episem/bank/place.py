@@ -16,6 +16,8 @@ State: TypeAlias = Mapping[str, Any]
 _BRACES = re.compile(r"\{([^{}]*)\}")
 ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "absent"})()
 """Stands for a place that does not exist: the removed half of a presence atom's candidates."""
+LARGEST_INTEGER = 2**53 - 1
+"""Integers beyond this are not the same number in every JSON reader: no bank states and no call carries one."""
 
 
 def parse(place: str) -> Path:
@@ -42,8 +44,10 @@ def put(state: State, path: Path, value: Any) -> State:
     if value is ABSENT:
         return drop(state, path)
     head, rest = path[0], path[1:]
-    inner = value if not rest else put(state.get(head, {}), rest, value)
-    return {**state, head: inner}
+    if rest:
+        inner = state.get(head)
+        value = put(inner if isinstance(inner, Mapping) else {}, rest, value)
+    return {**state, head: value}
 
 
 def drop(state: State, path: Path) -> State:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import cel
 
-from pytest_episem.errors import EpisemError
+from pytest_episem.errors import EpisemError, suggestion
 
+LONGEST = 1000
+"""Characters of an expression. The parser works recursively: a far longer one would end the process, not in an error."""
 ARGUMENTS = "args"
 """The variable that holds the commit's arguments in a rule."""
 
@@ -39,14 +42,29 @@ FUNCTIONS: dict[str, Any] = {
 (its UTC date), and durations of whole ``minutes``, ``hours``, ``days``."""
 
 
+_BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
+"""A macro's own variable, as in ``members.exists(person, …)``."""
+
+
 class Rule:
-    """A compiled expression; ``source`` is its text, ``roots`` the top-level state names it may read."""
+    """A compiled expression; ``source`` is its text, ``roots`` the top-level state names it reads.
+
+    Args:
+        source: the expression.
+        allowed: the top-level names of the state, and whatever else ``holds`` is given.
+
+    Raises:
+        RuleError: it does not compile, or reads a name that is not allowed.
+    """
 
     def __init__(self, source: str, allowed: Iterable[str]) -> None:
-        self.source = " ".join(source.split())
+        self.source = source.strip()
         self._program = _compile(self.source)
-        self.roots = tuple(name for name in self._program.variables() if name in set(allowed))
-        self.reads_arguments = ARGUMENTS in self._program.variables()
+        names, known = self._program.variables(), set(allowed)
+        self.roots = tuple(name for name in names if name in known)
+        self.reads_arguments = ARGUMENTS in names
+        for name in set(names) - known - {ARGUMENTS, *_BOUND.findall(self.source)}:
+            raise RuleError(f"rule {self.source!r} reads {name!r}, which is not in the state{suggestion(name, known)}")
 
     def holds(self, state: Mapping[str, Any], arguments: Mapping[str, Any] | None = None, **more: Any) -> bool:
         """Return the verdict on ``state`` and the commit's ``arguments``; ``more`` binds further variables.
@@ -69,6 +87,8 @@ class Rule:
 
 @functools.lru_cache(maxsize=4096)
 def _compile(source: str) -> cel.Program:
+    if len(source) > LONGEST:
+        raise RuleError(f"a rule of {len(source)} characters is too long, at most {LONGEST}")
     try:
         return cel.compile(source)
     except Exception as error:

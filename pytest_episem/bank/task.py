@@ -114,12 +114,13 @@ class Tool:
 class Atom:
     """One maskable fact: an evidence atom (paper, section 3.2; protocol, section 1).
 
-    ``presence``: the fact is that a list element is there, and masking removes the element. ``values`` per world
-    (``True`` for a presence atom); ``candidates``: what it could be as far as anyone can tell, four at most
-    (protocol, section 6); ``ABSENT`` is a presence atom's other candidate.
+    ``template``: its name in the file, before keys. ``presence``: the fact is that a list element is there, and
+    masking removes the element. ``values`` per world (``True`` for a presence atom). ``candidates``: what it could be
+    as far as anyone can tell, four at most (protocol, section 6); ``ABSENT`` is a presence atom's other candidate.
     """
 
     id: str
+    template: str
     role: Role
     place: Path
     presence: bool

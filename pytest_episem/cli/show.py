@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from pytest_episem.bank import WORLDS, WorldLabel
-from pytest_episem.cli.banks import bank_option, json_option, open_banks
+from pytest_episem.cli.banks import bank_option, find_task, json_option, open_banks
 from pytest_episem.cli.output import show, show_json
 from pytest_episem.protocol.condition import SETTINGS, Setting
 from pytest_episem.report.task_page import task_page
@@ -33,7 +33,7 @@ def command(task: str, world: str, setting: str | None, mask: str, banks: tuple[
       episem show finance/payment-authorization/pr-58217 --world unsafe --setting re --mask payment-amount
     """
     atoms = split_mask(mask)
-    found = open_banks(banks).task(task)
+    found = find_task(open_banks(banks), task)
     worlds = WORLDS if world == "both" else (cast(WorldLabel, world),)
     chosen = cast(Setting, setting or ("se" if atoms else "full"))
     view = view_task(found, worlds, chosen, atoms)

@@ -92,10 +92,11 @@ class Face:
     def _check_node_ids(self) -> None:
         if not self.wanted_ids:
             return
-        names = {*self.conditions, *(f"{task}/{collect.BOUNDARY}" for task in self.tasks if self.has_boundary)}
         for wanted in self.wanted_ids:
+            near = [task for task in self.tasks.values() if self._concerns(wanted, task)]
+            names = {*self.conditions, *(f"{task.id}/{collect.BOUNDARY}" for task in near if self.has_boundary)}
             if wanted not in names and not any(name.startswith(f"{wanted}/") for name in names):
-                raise UnknownName("item", wanted, names)
+                raise UnknownName("item", wanted, names or self.tasks)
 
     @functools.cached_property
     def bank(self) -> Bank:
@@ -176,10 +177,12 @@ class Face:
             return self._model_agent(model)
 
     def _model_agent(self, model: str) -> Agent:
-        from pytest_episem.agents.model import ModelAgent, checked_model_args
+        from pytest_episem.agents.model import ModelAgent, check_model_name, checked_model_args
 
-        arguments = checked_model_args(self.option("model-args"))
-        return ModelAgent(model, arguments, api_base=self.option("api-base"))
+        arguments, api_base = checked_model_args(self.option("model-args")), self.option("api-base")
+        if self.worker_input is None:
+            check_model_name(model, api_base)
+        return ModelAgent(model, arguments, api_base)
 
     # Items ------------------------------------------------------------------------------------------------------
 
@@ -194,8 +197,14 @@ class Face:
         wanted = set(self.option("setting"))
         repeats, audit = self.option("repeats"), self.option("full-audit")
         for task in self.tasks.values():
+            if self.wanted_ids and not any(self._concerns(wanted, task) for wanted in self.wanted_ids):
+                continue
             conditions = fixed_conditions(task.id, task.critical, task.irrelevant, repeats, audit)
             yield task, [c for c in conditions if not wanted or c.setting in wanted]
+
+    @staticmethod
+    def _concerns(wanted: str, task: Task) -> bool:
+        return f"{task.id}/".startswith(f"{wanted}/") or wanted.startswith(f"{task.id}/")
 
     @functools.cached_property
     def conditions(self) -> dict[str, Condition]:

@@ -166,13 +166,17 @@ class Rollout:
         return None
 
     async def wait(self, playing: Awaitable[None]) -> None:
-        """Await the rest; an agent that does not come back in time is ``unfinished``."""
+        """Await the rest; an agent that does not come back in time is ``unfinished``, but for one that only waits
+        for a provider: there it is the provider's fault."""
         self._started = time.perf_counter()
         with self._catching():
             try:
                 await asyncio.wait_for(asyncio.ensure_future(playing), self.timeout)
             except TimeoutError:
-                self.episode.abandon("unfinished", f"no end within {self.timeout:g} s")
+                reason = f"no end within {self.timeout:g} s"
+                if getattr(self.agent, "waits_for_provider", False):
+                    raise InfrastructureError("timeout", f"{self.agent.name}: {reason}") from None
+                self.episode.abandon("unfinished", reason)
 
     @contextlib.contextmanager
     def _catching(self) -> Iterator[None]:

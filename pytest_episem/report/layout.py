@@ -42,6 +42,11 @@ def json_text(value: Any, style: str = "", indent: int | None = None) -> Text:
     return text(json.dumps(value, ensure_ascii=False, indent=indent), style)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: ``1 pair``, ``3,352 pairs``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def heading(words: str) -> RenderableType:
     """Return a section's heading with an empty line before it."""
     return Padding(text(words, HEADING), (1, 0, 0, 0), expand=False)

@@ -25,12 +25,21 @@ Named: TypeAlias = Sequence[tuple[str, Summary]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: ``key`` names it in files, ``title`` for people; ``better`` says which direction is good."""
+    """One column: ``key`` names it in files, ``title`` for people; ``better`` says which direction is good.
+
+    ``short`` is the title where room is scarce.
+    """
 
     key: str
     title: str
     unit: Unit = "%"
     better: Better | None = None
+    short: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The shortest title."""
+        return self.short or self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,11 @@ class Table:
 
 _MODEL = Column("model", "Model", "text")
 _N = Column("pairs", "Pairs", "count")
-_SIX = tuple(Column(name, metric.title, "%", metric.better) for name, metric in SIX.items())
+_SHORT = {"critical_ucr": "Crit. UCR", "recovery_ucr": "Rec. UCR"}
+SIX_COLUMNS = tuple(
+    Column(name, metric.title, "%", metric.better, _SHORT.get(name, "")) for name, metric in SIX.items()
+)
+"""The six as columns, in the order of Table 1."""
 
 
 def tables(runs: Named) -> list[Table]:
@@ -73,7 +86,7 @@ def table_1(runs: Named) -> Table:
         "PUR: recovery that leads to the right action in both worlds."
     )
     rows = _by_run(runs, lambda s: [s.selection["pairs"], *s.six.values()])
-    return Table("table-1", "Table 1: the six", note, (_MODEL, _N, *_SIX), rows)
+    return Table("table-1", "Table 1: the six", note, (_MODEL, _N, *SIX_COLUMNS), rows)
 
 
 def table_7(runs: Named) -> Table:
@@ -167,7 +180,7 @@ def domains(runs: Named) -> Table:
         for domain, found in summary.domains.items()
         if len(summary.domains) > 1
     ]
-    columns = (_MODEL, Column("domain", "Domain", "text"), _N, *_SIX)
+    columns = (_MODEL, Column("domain", "Domain", "text"), _N, *SIX_COLUMNS)
     return Table("domains", "The six by domain", "Percent of each domain's selected pairs.", columns, rows, 2)
 
 
@@ -178,7 +191,7 @@ def families(runs: Named) -> Table:
         for name, summary in runs
         for family, found in summary.families.items()
     ]
-    columns = (_MODEL, Column("family", "Family", "text"), _N, *_SIX)
+    columns = (_MODEL, Column("family", "Family", "text"), _N, *SIX_COLUMNS)
     note = "Percent of each family's selected pairs. A family alone has no interval."
     return Table("families", "The six by family", note, columns, rows, 2)
 
@@ -231,16 +244,19 @@ def prohibited(runs: Named) -> Table:
     return Table("prohibited-in-safe-world", "Prohibited commits in a safe world", note, columns, rows, 2)
 
 
+_BRIEF = {"reasoning": "Reas.", "epistemic": "Epist.", "unclassified": "Uncl."}
+
+
 def evidence(runs: Named) -> Table:
     """Unsafe commits by cause."""
     columns = (
         _MODEL,
         Column("setting", "Setting", "text"),
         Column("trials", "Trials", "count"),
-        Column("unsafe_commits", "Unsafe commits", "count", "lower"),
-        *(Column(cause, cause.capitalize()) for cause in CAUSES),
-        Column("sufficient", "Unsafe, sufficient evidence", "%", "lower"),
-        Column("insufficient", "Unsafe, insufficient evidence", "%", "lower"),
+        Column("unsafe_commits", "Unsafe commits", "count", "lower", "Unsafe"),
+        *(Column(cause, cause.capitalize(), short=_BRIEF.get(cause, "")) for cause in CAUSES),
+        Column("sufficient", "Unsafe, sufficient evidence", "%", "lower", "Suff. UCR"),
+        Column("insufficient", "Unsafe, insufficient evidence", "%", "lower", "Insuff. UCR"),
     )
     rows: list[list[Cell]] = [
         [
@@ -357,3 +373,19 @@ def figure_table(key: str, title: str, columns: Sequence[Column], rows: list[lis
 
 
 MODEL = _MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class GateLine:
+    """One gate's verdict as reports show it: its name, whether it passed, and why in a few words."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def gates_table(gates: Sequence[GateLine]) -> Table:
+    """Return the verdicts as a table."""
+    columns = (Column("gate", "Gate", "text"), Column("verdict", "Verdict", "text"), Column("detail", "Why", "text"))
+    rows: list[list[Cell]] = [[gate.name, "passed" if gate.passed else "FAILED", gate.detail] for gate in gates]
+    return Table("gates", "Gates", "", columns, rows)

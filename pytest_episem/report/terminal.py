@@ -19,7 +19,7 @@ from pytest_episem.metrics.summary import Summary
 from pytest_episem.metrics.tables import BOUNDARY_CLASSES, CAUSES
 from pytest_episem.report import words
 from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, render, text
-from pytest_episem.report.tables import Cell, Column, Named, Table, tables
+from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Cell, Column, Named, Table, tables
 
 LEAST_WIDTH = 60
 QUIET, NORMAL, EVERYTHING = -1, 0, 1
@@ -49,7 +49,7 @@ def summary_lines(
         *map(_spaced, _overview(summary, width)),
     ]
     if verbosity > NORMAL:
-        blocks += [_spaced(_any_table(table)) for table in tables([("", summary)]) if table.key not in _SHOWN]
+        blocks += [_spaced(_any_table(table, width)) for table in tables([("", summary)]) if table.key not in _SHOWN]
     return _lines(Group(*blocks), width, colour, unicode)
 
 
@@ -59,7 +59,7 @@ _SHOWN = {"table-1", "table-10", "domains", "controls", "records"}
 
 def comparison_lines(runs: Named, width: int, colour: bool, unicode: bool = True) -> list[str]:
     """Return several runs side by side as the paper's Table 1 does, then what each lacks."""
-    grid = _grid([Column("model", "Model", "text"), *(Column(n, m.title, "%", m.better) for n, m in SIX.items())])
+    grid = _grid([MODEL, *SIX_COLUMNS])
     for name, summary in runs:
         grid.add_row(text(name), *(_value(found) for found in summary.six.values()))
     blocks: list[RenderableType] = [grid]
@@ -209,13 +209,11 @@ def _boundary(summary: Summary, width: int) -> RenderableType:
 
 
 def _domains(summary: Summary, width: int) -> RenderableType:
-    short = {"critical_ucr": "Crit. UCR", "recovery_ucr": "Rec. UCR"}
-    columns = [Column("pairs", "pairs", "count")] if width >= 70 else []
-    columns += [Column(n, short.get(n, m.title), "%", m.better) for n, m in SIX.items()]
-    grid = _grid([Column("domain", "domain", "text"), *columns])
+    pairs = width >= 70
+    grid = _grid([Column("domain", "domain", "text"), *([Column("pairs", "pairs", "count")] if pairs else []), *SIX_COLUMNS])
     for name, domain in summary.domains.items():
-        pairs = [_plain(domain["pairs"])] if width >= 70 else []
-        grid.add_row(text(name), *pairs, *(_value(found) for found in domain["six"].values()))
+        counts = [_plain(domain["pairs"])] if pairs else []
+        grid.add_row(text(name), *counts, *(_value(found) for found in domain["six"].values()))
     return grid
 
 
@@ -249,7 +247,7 @@ def _recovery(summary: Summary, width: int) -> RenderableType:
 
 def _controls(summary: Summary) -> RenderableType:
     columns = [Column("control", "control", "text")]
-    columns += [Column(key, title) for key, title in words.CONTROL_ROWS.items()]
+    columns += [Column(key, title.replace("irrelevant mask", "irrelevant")) for key, title in words.CONTROL_ROWS.items()]
     grid = _grid(columns)
     for rate, title in (("ucr", "UCR"), ("sws", "SWS")):
         grid.add_row(text(title), *(_value(summary.controls[key][rate]) for key in words.CONTROL_ROWS))
@@ -273,12 +271,13 @@ def _causes(summary: Summary) -> RenderableType:
 
 
 def _grid(columns: Sequence[Column]) -> Grid:
+    """An empty table. Where room is scarce the words give way, never a figure."""
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=LABEL)
     for column in columns:
         if column.unit == "text":
-            grid.add_column(column.title, overflow="fold", no_wrap=column is columns[0] and len(columns) > 2)
+            grid.add_column(column.title, overflow="fold", min_width=min(len(column.title), 7))
         else:
-            grid.add_column(column.title, justify="right")
+            grid.add_column(column.brief.replace(" ", "\n"), justify="right", no_wrap=True)
     return grid
 
 
@@ -298,18 +297,26 @@ def _plain(value: Cell, column: Column | None = None) -> Text:
     return Text(words.number(value, column.unit if column else "count"))
 
 
-def _any_table(table: Table) -> RenderableType:
-    """A table of one run: what its rows are told apart by down the side, or its columns where it has one row."""
+def _any_table(table: Table, width: int) -> RenderableType:
+    """A table of one run: as a grid, or where that has no room or only one row, its rows as lists."""
     title = text(table.title, "bold")
+    columns, rows = table.columns[1:], [row[1:] for row in table.rows]
     if table.heads == 1:
-        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-        grid.add_column(no_wrap=True)
-        grid.add_column()
-        for column, cell in zip(table.columns[1:], table.rows[0][1:], strict=True):
-            grid.add_row(text(column.title), _plain(cell, column))
-        return Group(title, grid)
-    grid = _grid(table.columns[1:])
-    for row in table.rows:
-        cells = zip(table.columns[1:], row[1:], strict=True)
+        return Group(title, _list(columns, rows[0]))
+    if width < 22 + 7 * (len(columns) - table.heads + 1):
+        lists = (Padding(_list(columns, row), (0, 0, 1, 0), expand=False) for row in rows)
+        return Group(title, *lists)
+    grid = _grid(columns)
+    for row in rows:
+        cells = zip(columns, row, strict=True)
         grid.add_row(*(_value(cell) if isinstance(cell, Estimate) else _plain(cell, column) for column, cell in cells))
     return Group(title, grid)
+
+
+def _list(columns: Sequence[Column], row: Sequence[Cell]) -> RenderableType:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for column, cell in zip(columns, row, strict=True):
+        grid.add_row(text(column.title), _plain(cell, column))
+    return grid

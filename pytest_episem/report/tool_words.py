@@ -31,9 +31,9 @@ def value_words(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def tool_block(tool: ToolSpec, kind: str) -> RenderableType:
+def tool_block(tool: ToolSpec, kind: str = "") -> RenderableType:
     """Return a tool's signature, description and what each parameter takes."""
-    title = Text.assemble(text(signature(tool), "bold"), "  ", text(kind, NOTE if kind == "commit" else LABEL))
+    title = Text.assemble(text(signature(tool), "bold"), text(f"  {kind}", NOTE if kind == "commit" else LABEL))
     parameters: Mapping[str, Any] = tool.parameters.get("properties", {})
     rules: list[tuple[Cell, Cell]] = [(name, parameter_words(schema)) for name, schema in parameters.items()]
     return page(prose(title), prose(tool.description, 4), *([rows(rules, by=4)] if rules else []))

@@ -35,6 +35,8 @@ class Family:
     entry: FamilyFile
     tasks: tuple[Task, ...]
     content_hash: str
+    loaded: Mapping[str, str]
+    """For each instance its states as they were read, so that a check can tell whether anything changed them."""
 
     @property
     def domain(self) -> str:
@@ -168,7 +170,8 @@ def _read(file: FilePath, root: FilePath, shown: str) -> tuple[Family | None, li
         return None, [Problem("schema", shown, "", "family", f"is {entry.family!r}, must be {name!r} as in the path")]
     tasks, faults = _build(entry, file, shown)
     digest = hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
-    return Family(name, shown, entry, tuple(tasks), digest), faults
+    loaded = {task.instance: canonical(task.states) for task in tasks}
+    return Family(name, shown, entry, tuple(tasks), digest, loaded), faults
 
 
 def _build(entry: FamilyFile, file: FilePath, shown: str) -> tuple[list[Task], list[Problem]]:

@@ -1,7 +1,7 @@
 """Row 4, second half: no visible value stands in for a masked one.
 
 Two worlds of one instance may coincide by chance, and where a rule compares two facts they often must. So a copy is
-something outside the maskable facts that repeats the masked value in *every* instance of one world, and a text that
+something outside the critical facts that repeats the masked value in *every* instance of one world, and a text that
 spells a telling value out in any.
 """
 
@@ -28,7 +28,7 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T.*)?")
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """Something an ordinary tool shows: where it lies, its value, and whether it is a maskable fact itself.
+    """Something an ordinary tool shows: where it lies, its value, and whether it is a critical fact itself.
 
     ``keys`` are the positions in ``place`` that are keys of a collection; they differ from instance to instance.
     """
@@ -87,10 +87,11 @@ def _shown(shown: Shown, base: Path, state: Any) -> Iterator[tuple[Path, Any, fr
 
 
 def _is_fact(task: Task, place: Path) -> bool:
-    """Whether a place is a maskable fact (what lies inside a presence atom is context of its own)."""
+    """Whether a place is a critical fact (what lies inside a presence atom is context of its own)."""
     return any(
         place == atom.place or (not atom.presence and place[: len(atom.place)] == atom.place)
         for atom in task.atoms.values()
+        if atom.role == "critical"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_episem.bank.place import ABSENT, Path, State
-from pytest_episem.bank.task import WORLDS, Exposure, Task, Tool, WorldLabel, spots
+from pytest_episem.bank.task import Exposure, Task, Tool, WorldLabel, spots
 from pytest_episem.validate.context import Context, canonical
 from pytest_episem.world import World
 from pytest_episem.world.evidence import find
@@ -123,19 +123,3 @@ def texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from texts(item, path)
     elif isinstance(value, str):
         yield path, value
-
-
-__all__ = [
-    "WORLDS",
-    "Seen",
-    "all_exposures",
-    "exposed_in",
-    "has_goal",
-    "observe",
-    "ordinary_calls",
-    "rejected_calls",
-    "sample_arguments",
-    "seen",
-    "texts",
-    "with_state",
-]

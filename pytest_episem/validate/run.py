@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     shape.unique_instances,
     shape.tool_kinds,
     shape.used_places,
+    shape.unused_values,
     worlds.twins,
     facts.critical_atoms,
     facts.irrelevant_atoms,

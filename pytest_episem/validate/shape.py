@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -10,7 +11,7 @@ from typing import Any
 
 from pytest_episem.bank.family_file import EachEntry, ParamEntry
 from pytest_episem.bank.load import Problem
-from pytest_episem.bank.place import ABSENT, Path, dotted, parse
+from pytest_episem.bank.place import ABSENT, Path, dotted, names_in, parse
 from pytest_episem.bank.task import WORLDS, Task
 from pytest_episem.errors import suggestion
 from pytest_episem.validate.context import (
@@ -21,6 +22,7 @@ from pytest_episem.validate.context import (
     canonical,
     each_family,
     each_task,
+    leaves,
     template_of,
 )
 from pytest_episem.validate.observe import has_goal, observe
@@ -77,6 +79,54 @@ def used_places(context: Context, family: Family) -> Iterator[Problem]:
                 if not any(_exists(task, place) for task in family.tasks):
                     field = f"tools.{tool_name}.shows.{label}"
                     yield family.problem("schema", field, f"no instance states the place {place}{_near(family, place)}")
+
+
+@each_family("schema")
+def unused_values(context: Context, family: Family) -> Iterator[Problem]:
+    """Everything that a state holds is used by a tool, the rule, an atom or the request; else it is a slip."""
+    used = [parse(place) for place in _used_places(family)]
+    rule = family.entry.rule
+    sources = [rule.prohibited, rule.equal, *(atom.where for atom in family.entry.atoms.values())]
+    rules = " ".join(source for source in sources if source)
+    words = {*re.findall(r"\w+", rules), *(f"{name}[" for name in re.findall(r"(\w+)\[", rules))}
+    reported: set[Path] = set()
+    for task in family.tasks:
+        shared = {place for place, _ in leaves(family.entry.state)}
+        for place, _ in leaves(task.states["unsafe"]):
+            in_rule = place[-1] in words or (len(place) > 1 and f"{place[-2]}[" in words)
+            if place in reported or in_rule or any(_meets(place, pattern) for pattern in used):
+                continue
+            reported.add(place)
+            names = sorted({dotted(pattern) for pattern in used})
+            near = get_close_matches(dotted(place), names, n=1, cutoff=0.6)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            message = f"no tool, rule, atom or request uses this value{hint}"
+            instance = "" if place in shared else task.instance
+            yield family.problem("schema", f"state.{dotted(place)}", message, instance)
+
+
+def _used_places(family: Family) -> Iterator[str]:
+    entry = family.entry
+    texts = [entry.goal]
+    for atom in entry.atoms.values():
+        yield atom.place
+        texts += [atom.subject, atom.predicate, atom.source, atom.place, str(atom.could_be)]
+    for tool in entry.tools.values():
+        yield from tool.sets
+        for key, show in tool.shows.items():
+            for _, place in _shown_places(key, show):
+                # a list shows the keys; what lies inside an element is used by a field of its own
+                yield place if isinstance(show, str) or place != show.each else f"{place}.{{key}}.(key)"
+        for need in tool.needs.values():
+            places = [need] if isinstance(need, str) else [need.of, need.goal]
+            yield from (place for place in places if place)
+    for text in texts:
+        yield from names_in(text)
+
+
+def _meets(place: Path, pattern: Path) -> bool:
+    """Whether one of two places lies in the other; a step in braces stands for any key."""
+    return all(step == wanted or wanted[0] == "{" for step, wanted in zip(place, pattern, strict=False))
 
 
 def _shown_places(key: str, show: str | EachEntry) -> Iterator[tuple[str, str]]:
@@ -216,12 +266,12 @@ def fresh_state(context: Context, family: Family, task: Task) -> Iterator[Proble
     if not has_goal(task):
         return  # reported with the goal
     for world in WORLDS:
-        before = canonical(task.states[world])
         first = [answer.text for answer in observe(task, world, ())]
         second = [answer.text for answer in observe(task, world, ())]
-        if canonical(task.states[world]) != before or first != second:
+        if first != second or canonical(task.states) != family.loaded[task.instance]:
             message = f"{world} world: an episode changes the task's own state, so that the next starts elsewhere"
             yield family.problem("comparison", "state", message, task.instance)
+            return
 
 
 def counts(context: Context) -> Iterator[Problem]:

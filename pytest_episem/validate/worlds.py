@@ -51,8 +51,8 @@ def twins(context: Context, family: Family, task: Task) -> Iterator[Problem]:
             yield family.problem("twins", "rule.prohibited", f"{world} world: {error}", task.instance)
             continue
         if verdict is not expected:
-            said, wanted = ("prohibits", "permits") if verdict else ("permits", "prohibits")
-            message = f"the rule {said} the goal's commit in the {world} world; it must be that it {wanted} it there"
+            said, wanted = ("prohibits", "permit") if verdict else ("permits", "prohibit")
+            message = f"the rule {said} the goal's commit in the {world} world, where it must {wanted} it"
             yield family.problem("twins", "rule.prohibited", message, task.instance)
     critical = [task.atoms[atom_id].place for atom_id in task.critical]
     for place in differing(task.states["unsafe"], task.states["safe"]):

@@ -97,7 +97,9 @@ def test_the_suite_stands_beside_the_repositorys_tests(pytester, task_file):
     result.assert_outcomes(passed=16)
 
 
-@pytest.mark.parametrize("naming", ["python_functions = check_*", "python_files = check_*.py", "python_classes = Check"])
+@pytest.mark.parametrize(
+    "naming", ["python_functions = check_*", "python_files = check_*.py", "python_classes = Check"]
+)
 def test_a_repositorys_naming_rules_do_not_empty_the_suite(pytester, task_file, naming):
     pytester.makeini(f"[pytest]\n{naming}")
     pytester.runpytest(AGENT, task_file(PAIR)).assert_outcomes(passed=15)

@@ -50,6 +50,16 @@ SCHEMA = [
         message="did you mean 'payment.purpose'",
     ),
     Fault(
+        "value that nothing uses",
+        PAYMENT,
+        "cost_centre: Site upkeep",
+        "cost_center: Site upkeep",
+        {"schema"},
+        "pm-1209",
+        "state.payment.cost_center",
+        "did you mean 'payment.cost_centre'",
+    ),
+    Fault(
         "two reads only",
         PAYMENT,
         "  get_account:\n    read: Look up the account that a payment goes to.\n    needs: {payment_id: payment.id}\n"
@@ -93,7 +103,12 @@ TWINS = [
         "pm-1171",
         "safe.approver.desk",
         "no critical atom",
-        more=((PAYMENT, "limit: 30210}", "limit: 30210, desk: south}"),),
+        more=(
+            (PAYMENT, "limit: 30210}", "limit: 30210, desk: south}"),
+            (PAYMENT, "limit: 15240}", "limit: 15240, desk: east}"),
+            (PAYMENT, "limit: 40350}", "limit: 40350, desk: west}"),
+            (PAYMENT, "source: authorization policy", "source: authorization policy, {approver.desk} desk"),
+        ),
     ),
     Fault(
         "change that changes nothing",
@@ -424,7 +439,10 @@ VALUES = [
         "pm-1209",
         "safe.approver.limit",
         "the amount 77001",
-        more=((AUDIENCE, "colour: teal}", "colour: teal, seats: 77001}"),),
+        more=(
+            (AUDIENCE, "colour: teal}", "colour: teal, seats: 77001}"),
+            (AUDIENCE, "colour: workspace.colour,", "colour: workspace.colour, seats: workspace.seats,"),
+        ),
     ),
     Fault(
         "date in two instances",

@@ -70,7 +70,7 @@ def test_the_report_is_plain_json(bank: Path) -> None:
             "file": PAYMENT,
             "instance": "pm-1171",
             "field": "rule.prohibited",
-            "message": "the rule prohibits the goal's commit in the safe world; it must be that it permits it there",
+            "message": "the rule prohibits the goal's commit in the safe world, where it must permit it",
         }
     ]
     assert content["counts"]["total"]["pairs"] == 5
@@ -99,6 +99,7 @@ def test_a_part_is_checked_against_the_whole(bank: Path) -> None:
     replace(bank, PAYMENT, "limit: 75460}", "limit: 77001}")
     replace(bank, PAYMENT, "limit: 50120", "limit: 42000")
     replace(bank, AUDIENCE, "colour: teal}", "colour: teal, seats: 77001}")
+    replace(bank, AUDIENCE, "colour: workspace.colour,", "colour: workspace.colour, seats: workspace.seats,")
 
     problems = validate_bank(bank, only="communication/draft-audience").problems
 

@@ -1,0 +1,140 @@
+"""How long to wait: backoff with jitter, ``Retry-After``, and a limit on requests in flight that follows refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import random
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+_UNLIMITED = 10_000
+_TOLD_IN_TEXT = re.compile(r"(?:retry(?:delay\W{1,5}| in )|try again in )(\d+(?:\.\d+)?)\s?(m?s)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long one request is tried. All times in seconds.
+
+    ``tries`` bounds failures of every kind but refusals for the rate (429), which ``rate_limit_tries`` bounds:
+    those are answered by waiting, not by giving up. ``total_wait`` bounds the sum of a request's waits, and
+    ``longest_told`` what a server may ask for at once.
+    """
+
+    tries: int = 6
+    rate_limit_tries: int = 40
+    first_delay: float = 0.5
+    longest_delay: float = 30.0
+    longest_told: float = 60.0
+    total_wait: float = 300.0
+    request_timeout: float = 120.0
+
+    def delay(self, failures: int, told: float | None, rate: Callable[[], float] = random.random) -> float:
+        """Return how long to wait after ``failures`` failures, of which the last told to wait ``told`` seconds.
+
+        Exponential with full jitter; what was told comes on top, so that many processes that were told the same
+        do not come back in the same moment.
+        """
+        backoff = rate() * min(self.longest_delay, self.first_delay * 2.0 ** min(failures - 1, 30))
+        return min(told or 0.0, self.longest_told) + backoff
+
+
+def told_wait(headers: Mapping[str, str], text: str, now: datetime | None = None) -> float | None:
+    """Return the seconds a provider asks to wait: in ``Retry-After`` (seconds or a date) or in its message."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with contextlib.suppress(ValueError):
+            if name in headers:
+                return _sane(float(headers[name]) * unit)
+    with contextlib.suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return _sane((date - (now or datetime.now(UTC))).total_seconds())
+    found = _TOLD_IN_TEXT.search(text)
+    return _sane(float(found.group(1)) * (0.001 if found.group(2).lower() == "ms" else 1.0)) if found else None
+
+
+def _sane(seconds: float) -> float | None:
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+class Limiter:
+    """Bounds one process's requests in flight: halved when the provider refuses for the rate, recovering one by one.
+
+    Processes that share a rate limit do not know each other; each gives way by itself. A burst of refusals counts
+    once. A refusal that says how long to wait holds all requests back that long; so does one that comes when
+    nothing got through since the last, for as long as the refused request itself waits.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit = float(_UNLIMITED)
+        self.active = 0
+        self._clock = clock
+        self._epoch = 0
+        self._passed = True
+        self._resume_at = -math.inf
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[int]:
+        """Wait for room and hold it; gives the epoch that ``refused`` wants back."""
+        await self._room()
+        self.active += 1
+        try:
+            yield self._epoch
+        finally:
+            self.active -= 1
+            self._wake()
+
+    def passed(self) -> None:
+        """Take note of a request that got through."""
+        self._passed = True
+        if self.limit < _UNLIMITED:
+            self.limit += 1 / self.limit
+            self._wake()
+
+    def refused(self, epoch: int, delay: float, told: bool) -> None:
+        """Take note of a refusal for the rate, after which its request waits ``delay`` seconds."""
+        fresh = epoch == self._epoch
+        if fresh:
+            self._epoch += 1
+            self.limit = max(1.0, min(self.limit, self.active) / 2)
+        if told or (fresh and not self._passed):
+            self._resume_at = max(self._resume_at, self._clock() + delay)
+        if fresh:
+            self._passed = False
+
+    async def _room(self) -> None:
+        while True:
+            pause = self._resume_at - self._clock()
+            if pause > 0:
+                await asyncio.sleep(pause)
+            elif self.active < int(self.limit):
+                return
+            else:
+                await self._turn()
+
+    async def _turn(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            else:
+                self._wake()
+            raise
+
+    def _wake(self) -> None:
+        room = int(self.limit) - self.active
+        while self._waiting and room > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                room -= 1

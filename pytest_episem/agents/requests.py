@@ -1,0 +1,277 @@
+"""One model request with all that may go wrong on the way: retries, waiting, limits, usage, notes for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pytest_episem.agents.base import InfrastructureError
+from pytest_episem.agents.faults import BadResponse, Fault, fault_of, key_hint
+from pytest_episem.agents.limits import Limiter, Patience
+from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
+from pytest_episem.agents.scrub import scrubbed
+from pytest_episem.episode import Disposition, Episode, Usage
+
+_OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
+"""litellm fetches these lists from the network unless told not to."""
+_GRACE = 10.0
+"""Seconds beyond the request timeout after which a request is given up even if the client did not notice."""
+_import_lock = threading.Lock()
+_noticed: set[tuple[str, str]] = set()
+_litellm: Any = None
+
+
+class Withheld(Exception):
+    """No answer, and that is an outcome of the episode: a content filter on the request, a context overflow."""
+
+    def __init__(self, disposition: Disposition, reason: str) -> None:
+        super().__init__(reason)
+        self.disposition = disposition
+        self.reason = reason
+
+
+class Sender:
+    """Sends the requests of one model for one process.
+
+    Args:
+        model: the name litellm knows the model by.
+        arguments: sampling arguments; one that the model refuses is left out for the rest of the run.
+        api_base: base URL of the API, or ``None`` for the provider's own.
+        patience: how long a request is tried.
+    """
+
+    def __init__(
+        self, model: str, arguments: Mapping[str, Any], api_base: str | None = None, patience: Patience | None = None
+    ) -> None:
+        self.model = model
+        self.arguments = dict(arguments)
+        self.api_base = api_base
+        self.patience = patience or Patience()
+        self.limiter = Limiter()
+        self.dropped: list[str] = []
+        self.answered = False
+
+    async def send(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], episode: Episode
+    ) -> Answer:
+        """Return the model's answer; usage and every try are noted in ``episode``.
+
+        Raises:
+            Withheld: there is none, and that is the outcome.
+            InfrastructureError: there is none after all tries.
+        """
+        await self._ready()
+        failures, refusals, waited = 0, 0, 0.0
+        while True:
+            started = time.perf_counter()
+            async with self.limiter.slot() as epoch:
+                try:
+                    answer = await self._try(messages, tools, episode)
+                except Exception as error:
+                    fault = fault_of(error, self.arguments)
+                else:
+                    self.answered = True
+                    self.limiter.passed()
+                    return answer
+                refusals += fault.kind == "rate_limit"
+                failures += fault.kind != "rate_limit"
+                delay = self.patience.delay(refusals + failures, fault.told)
+                if fault.kind == "rate_limit" and fault.retry:
+                    self.limiter.refused(epoch, delay, told=fault.told is not None)
+            too_often = failures >= self.patience.tries or refusals >= self.patience.rate_limit_tries
+            again = fault.retry and not too_often and waited + delay <= self.patience.total_wait
+            self._note_failure(episode, fault, time.perf_counter() - started, delay if again else None)
+            if fault.unreadable_call is not None:
+                _count(episode.usage, None, None, None, None)
+                return unreadable_call(fault.unreadable_call)
+            if fault.disposition is not None:
+                raise Withheld(fault.disposition, f"{fault.kind}: {fault.text}")
+            if fault.refused is not None:
+                self._drop(fault.refused, episode)
+                continue
+            if not again:
+                raise self._given_up(fault, failures + refusals)
+            waited += delay
+            await asyncio.sleep(delay)
+
+    async def _ready(self) -> None:
+        if _litellm is None:
+            await asyncio.to_thread(load_litellm, self.model)
+
+    async def _try(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], episode: Episode
+    ) -> Answer:
+        started = time.perf_counter()
+        timeout = float(self.arguments.get("timeout") or self.patience.request_timeout)
+        request = _litellm.acompletion(**{
+            **self.arguments,
+            **self._address(),
+            "model": self.model,
+            "messages": list(messages),
+            "tools": list(tools),
+            "num_retries": 0,
+            "max_retries": 0,
+            "timeout": timeout,
+        })  # fmt: skip
+        response = await asyncio.wait_for(request, timeout + _GRACE)
+        choices = getattr(response, "choices", None)
+        answer = read_answer(choices[0]) if choices else None
+        if answer is None:
+            raise BadResponse("the provider broke off its answer" if choices else "the response holds no answer")
+        self._note_answer(episode, response, answer, time.perf_counter() - started)
+        return answer
+
+    def _address(self) -> dict[str, Any]:
+        """Return where to send and, for a server of the user's own that needs no key, a key that is none."""
+        if not self.api_base:
+            return {}
+        known = "/" in self.model or self.model in _litellm.model_cost
+        address = {"api_base": self.api_base} | ({} if known else {"custom_llm_provider": "openai"})
+        if self._provider() == "openai" and not os.environ.get("OPENAI_API_KEY"):
+            address["api_key"] = "none"
+        return address
+
+    def _provider(self) -> str:
+        if "/" in self.model:
+            return self.model.split("/", 1)[0]
+        listed = _litellm.model_cost.get(self.model) or {}
+        return str(listed.get("litellm_provider") or ("openai" if self.api_base else ""))
+
+    def _drop(self, name: str, episode: Episode) -> None:
+        """Leave a sampling argument out from now on, saying so once."""
+        if self.arguments.pop(name, None) is not None and name not in self.dropped:
+            self.dropped.append(name)
+        notice = f"{self.model} does not take {name}: it is left out for the rest of the run"
+        episode.note("notice", text=notice)
+        if (self.model, name) not in _noticed:
+            _noticed.add((self.model, name))
+            with contextlib.suppress(Warning):
+                warnings.warn(f"episem: {notice}", stacklevel=2)
+
+    def _note_answer(self, episode: Episode, response: Any, answer: Answer, seconds: float) -> None:
+        prompt, completion, total, cached = _tokens(response, bool(answer.calls or answer.text))
+        cost = _cost(response) if prompt is not None else None
+        _count(episode.usage, prompt, completion, total, cost)
+        details: dict[str, Any] = {
+            "model": self.model,
+            "finish_reason": answer.finish_reason,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": total,
+            "cached_tokens": cached,
+            "cost_usd": cost,
+            "seconds": round(seconds, 3),
+        }
+        served = getattr(response, "model", None)
+        if isinstance(served, str) and served and served != self.model:
+            details["served_model"] = scrubbed(served)
+        if self.dropped:
+            details["left_out"] = list(self.dropped)
+        episode.note("request", **details)
+
+    def _note_failure(self, episode: Episode, fault: Fault, seconds: float, wait: float | None) -> None:
+        details: dict[str, Any] = {"model": self.model, "kind": fault.kind, "message": fault.text}
+        details["seconds"] = round(seconds, 3)
+        if wait is not None:
+            details["wait"] = round(wait, 3)
+        episode.note("request_failed", **details)
+
+    def _given_up(self, fault: Fault, tries: int) -> InfrastructureError:
+        """Return the error of a request that is given up; one line, with the hint that mends it."""
+        where = f"{self.model} at {scrubbed(self.api_base)}" if self.api_base else self.model
+        never = not self.answered and fault.kind in ("connection", "response", "request")
+        words = _WORDS.get(fault.kind, "the request failed")
+        hint = key_hint(self._provider()) if fault.kind in ("authentication", "quota") else ""
+        if fault.kind == "unknown_model":
+            hint = "; check --episem-model and --episem-api-base"
+        elif never and self.api_base and fault.kind != "request":
+            hint = "; check --episem-api-base"
+        times = f" {tries} times" if tries > 1 else ""
+        return InfrastructureError(
+            fault.kind, scrubbed(f"{where}: {words}{times}{hint} ({fault.text})"), fatal=fault.fatal or never
+        )
+
+
+_WORDS: Mapping[str, str] = {
+    "authentication": "the provider does not accept the API key",
+    "quota": "the account has no credit left",
+    "unknown_model": "there is no such model",
+    "no_tools": "the model or its server has no tool calling, which every task needs",
+    "setup": "a package that litellm needs for this provider is missing",
+    "rate_limit": "refused for the rate",
+    "timeout": "no answer in time",
+    "connection": "no connection",
+    "server": "the provider failed",
+    "response": "the provider's response could not be read",
+    "request": "the provider rejected the request",
+}
+
+
+def load_litellm(model: str) -> Any:
+    """Import litellm, once and without network, and return it.
+
+    A first mocked completion imports what litellm imports late. Its imports warn, and a repository may turn
+    warnings into errors, so they are silenced until it is loaded.
+    """
+    global _litellm
+    with _import_lock:
+        if _litellm is None:
+            for name in _OFFLINE:
+                os.environ.setdefault(name, "True")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import litellm
+
+                with contextlib.suppress(Exception):
+                    hello = [{"role": "user", "content": "hello"}]
+                    litellm.completion(model=model, messages=hello, tools=[_TOOL], mock_response="hello")
+            _litellm = litellm
+    return _litellm
+
+
+_TOOL = {
+    "type": "function",
+    "function": {"name": "hello", "description": "hello", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def _tokens(response: Any, said_something: bool) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return prompt, completion, total and cached prompt tokens; litellm says 0 where the provider said nothing."""
+    usage = getattr(response, "usage", None)
+
+    def amount(holder: Any, name: str) -> int | None:
+        value = getattr(holder, name, None)
+        return value if isinstance(value, int) and value >= 0 else None
+
+    prompt = amount(usage, "prompt_tokens") or None
+    completion = amount(usage, "completion_tokens")
+    if prompt is None or (completion == 0 and said_something):
+        completion = completion or None
+    total = amount(usage, "total_tokens") or (None if prompt is None or completion is None else prompt + completion)
+    cached = amount(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
+    return prompt, completion, total, cached
+
+
+def _cost(response: Any) -> float | None:
+    """Return what litellm's price list says the request cost in US dollars; 0 is how it says that it does not know."""
+    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+    return float(cost) if isinstance(cost, int | float) and cost > 0 else None
+
+
+def _count(
+    usage: Usage, prompt: int | None, completion: int | None, total: int | None, cost: float | None
+) -> None:
+    """Add one answered request; a sum of which one part is unknown is unknown."""
+    first = usage.requests == 0
+    usage.requests += 1
+    add: Callable[[Any, Any], Any] = lambda sum, part: None if sum is None or part is None else sum + part  # noqa: E731
+    usage.prompt_tokens = add(0 if first else usage.prompt_tokens, prompt)
+    usage.completion_tokens = add(0 if first else usage.completion_tokens, completion)
+    usage.total_tokens = add(0 if first else usage.total_tokens, total)
+    usage.cost_usd = add(0.0 if first else usage.cost_usd, cost)

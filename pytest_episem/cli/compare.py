@@ -1,0 +1,36 @@
+"""``episem compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pytest_episem.cli.banks import json_option
+from pytest_episem.cli.output import show, show_json
+from pytest_episem.metrics.compare import compare
+from pytest_episem.records.run_dir import open_run
+from pytest_episem.report.comparison_page import comparison_page
+
+
+@click.command()
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Name every task that moved.")
+@json_option
+def command(a: Path, b: Path, everything: bool, as_json: bool) -> None:
+    """Compare run B with run A, the baseline, task by task.
+
+    Prints how each of the six metrics changed with a paired interval, and which tasks got better or worse. Only
+    masks that completed in both runs are compared.
+
+    \b
+    Examples:
+      episem compare .episem/main .episem/branch
+      episem compare run1 run2 --json
+    """
+    found = compare(open_run(a, events=False), open_run(b, events=False))
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        show(comparison_page(found, everything))

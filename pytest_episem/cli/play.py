@@ -1,0 +1,130 @@
+"""``episem play``."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+import click
+
+from pytest_episem.bank import WORLDS, Task, WorldLabel
+from pytest_episem.cli.banks import bank_option, find_task, open_banks
+from pytest_episem.cli.output import show, write
+from pytest_episem.cli.play_input import LastMessage, read_line
+from pytest_episem.cli.show import split_mask
+from pytest_episem.episode import Call, Episode
+from pytest_episem.errors import EpisemError
+from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
+from pytest_episem.protocol.plan import mask_role
+from pytest_episem.protocol.runner import TrialWorld
+from pytest_episem.protocol.trial import Trial
+from pytest_episem.records.text import printable
+from pytest_episem.report.play_page import help_page, observation_page, opening_page, tools_page, verdict_page
+from pytest_episem.report.task_view import MASKED, checked_mask
+
+PROMPT = "agent> "
+
+
+@click.command()
+@click.argument("task")
+@click.option("--world", type=click.Choice(WORLDS), help="Which world; hidden and at random by default.")
+@click.option("--setting", type=click.Choice(SETTINGS), help="full, se or re; hidden and at random by default.")
+@click.option("--mask", metavar="FACT,…", default="", help="Ids of the facts to hide; at random by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="Deal the same hidden choice again.")
+@bank_option
+def command(
+    task: str, world: str | None, setting: str | None, mask: str, seed: int | None, banks: tuple[str, ...]
+) -> None:
+    """Play TASK yourself: get the request and the tools, read, then act, stop or escalate, and be judged.
+
+    World, setting and mask are dealt at random and told at the end, but for those given. Lines are read from
+    standard input, so that a script can play; where it ends without a decision the episode is unfinished.
+
+    \b
+    Examples:
+      episem play finance/payment-authorization/pr-58217
+      episem play finance/payment-authorization/pr-58217 --setting re --seed 7
+    """
+    found = find_task(open_banks(banks), task)
+    dealt = random.SystemRandom().randrange(10**6) if seed is None else seed
+    given = (cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask))
+    condition = deal(found, *given, dealt)
+    hidden = hidden_parts(*given)
+    known = f"Hidden until the end: {', '.join(hidden)}; --seed {dealt} deals the same again." if hidden else ""
+    _play(found, condition, known or "Nothing of this episode is hidden from you but what the mask hides.")
+
+
+def deal(
+    task: Task, world: WorldLabel | None, setting: Setting | None, mask: list[str], seed: int
+) -> Condition:
+    """Return the condition to play: what is given as given, the rest by ``seed``.
+
+    Raises:
+        EpisemError: a mask that the task or the setting does not allow.
+    """
+    dice = random.Random(f"{seed}/{task.id}")
+    dealt_world = dice.choice(WORLDS)
+    dealt_setting = dice.choice(MASKED if mask else ("full", *MASKED))
+    dealt_mask = dice.choice([*task.critical, *task.irrelevant])
+    chosen: Setting = setting or dealt_setting
+    atoms = mask or ([dealt_mask] if chosen in MASKED else [])
+    return Condition(task.id, world or dealt_world, chosen, checked_mask(task, chosen, atoms))
+
+
+def hidden_parts(world: WorldLabel | None, setting: Setting | None, mask: list[str]) -> list[str]:
+    """Return which of world, setting and mask are dealt and not told."""
+    open_mask = not mask and setting in (None, *MASKED)
+    return [name for name, dealt in (("world", not world), ("setting", not setting), ("mask", open_mask)) if dealt]
+
+
+def _play(task: Task, condition: Condition, known: str) -> None:
+    episode = Episode(TrialWorld(task, condition))
+    show(opening_page(episode, known))
+    lines = _lines()
+    while not episode.ended:
+        line = next(lines, None)
+        if line is None:
+            episode.abandon("unfinished", "the input ended")
+        else:
+            _step(episode, line)
+    role = mask_role(condition.mask, task.critical)
+    trial = Trial(condition, role, outcome=episode.outcome(), turns=episode.turns, events=episode.events)
+    show(verdict_page(task, trial))
+
+
+def _step(episode: Episode, line: str) -> None:
+    try:
+        meant = read_line(line, {tool.name: tool.parameters for tool in episode.tools})
+    except EpisemError as fault:
+        write(f"  {printable(fault)}\n")
+        return
+    if isinstance(meant, Call):
+        for observation in episode.turn([meant]):
+            show(observation_page(observation, episode))
+    elif isinstance(meant, LastMessage):
+        episode.finish(meant.text, disposition=meant.disposition)
+    elif meant == "help":
+        show(help_page())
+    elif meant == "tools":
+        show(tools_page(episode))
+    elif meant == "request":
+        write(f"  {printable(episode.goal)}\n")
+
+
+def _lines() -> Iterator[str]:
+    """Yield what is typed, with editing and history on a terminal; from a pipe echo it after the prompt."""
+    if sys.stdin.isatty():
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - its import gives input() line editing
+        with contextlib.suppress(EOFError):
+            while True:
+                write("\n")
+                yield input(PROMPT)
+        write("\n")
+        return
+    for line in sys.stdin:
+        write(f"\n{PROMPT}{printable(line)}\n")
+        yield line
