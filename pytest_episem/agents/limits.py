@@ -28,7 +28,7 @@ class Patience:
     """
 
     tries: int = 6
-    rate_limit_tries: int = 40
+    rate_limit_tries: int = 100
     first_delay: float = 0.5
     longest_delay: float = 30.0
     longest_told: float = 60.0
@@ -67,8 +67,9 @@ class Limiter:
     """Bounds one process's requests in flight: halved when the provider refuses for the rate, recovering one by one.
 
     Processes that share a rate limit do not know each other; each gives way by itself. A burst of refusals counts
-    once. A refusal that says how long to wait holds all requests back that long; so does one that comes when
-    nothing got through since the last, for as long as the refused request itself waits.
+    once. ``streak`` counts the refusals since a request got through: refused requests wait by it, not by a count of
+    their own, so that all come back quickly once the provider lets one through. A refusal that says how long to
+    wait holds all requests back that long, and so does one in a streak.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,7 +77,7 @@ class Limiter:
         self.active = 0
         self._clock = clock
         self._epoch = 0
-        self._passed = True
+        self.streak = 0
         self._resume_at = -math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -93,21 +94,22 @@ class Limiter:
 
     def passed(self) -> None:
         """Take note of a request that got through."""
-        self._passed = True
+        self.streak = 0
         if self.limit < _UNLIMITED:
             self.limit += 1 / self.limit
             self._wake()
 
-    def refused(self, epoch: int, delay: float, told: bool) -> None:
-        """Take note of a refusal for the rate, after which its request waits ``delay`` seconds."""
+    def refused(self, epoch: int, patience: Patience, told: float | None) -> float:
+        """Take note of a refusal for the rate; return the seconds that its request has to wait."""
         fresh = epoch == self._epoch
         if fresh:
             self._epoch += 1
+            self.streak += 1
             self.limit = max(1.0, min(self.limit, self.active) / 2)
-        if told or (fresh and not self._passed):
+        delay = patience.delay(max(self.streak, 1), told)
+        if told is not None or (fresh and self.streak > 1):
             self._resume_at = max(self._resume_at, self._clock() + delay)
-        if fresh:
-            self._passed = False
+        return delay
 
     async def _room(self) -> None:
         while True:

@@ -97,11 +97,11 @@ def _name_and_arguments(entry: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _sendable(entry: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    parsed = parsed_arguments(call.arguments)
-    if isinstance(parsed, dict):
-        arguments = call.arguments if isinstance(call.arguments, str) and call.arguments.strip() else json.dumps(parsed)
-    else:
-        arguments = json.dumps({"unreadable_arguments": str(call.arguments)})
+    arguments, parsed = call.arguments, parsed_arguments(call.arguments)
+    if not isinstance(parsed, dict):
+        arguments = json.dumps({"unreadable_arguments": str(arguments)})
+    elif not (isinstance(arguments, str) and arguments.lstrip().startswith("{")):
+        arguments = json.dumps(parsed)
     name = _NAME.sub("_", call.name)[:64] or "unnamed"
     function = {"name": name, "arguments": arguments}
     kept = {key: value for key, value in entry.items() if key not in ("function", "custom", "index")}

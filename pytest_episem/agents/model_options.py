@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -87,15 +88,16 @@ def check_model_name(name: str, api_base: str | None = None) -> None:
         return
     if "/" in name:
         provider = name.split("/", 1)[0]
-        if providers and provider not in providers:
+        if providers and provider not in providers | _registered():
             hint = f" For a server with OpenAI's API write openai/{name}." if api_base else ""
             fault = UnknownName("provider", provider, providers)
             raise EpisemError(f"model {name!r}: {fault}.{hint}" if hint else f"model {name!r}: {fault}")
     elif api_base is None and not _routed(name, models):
         chat = [known for known, facts in models.items() if facts.get("mode") in ("chat", "responses")]
+        near = suggestion(name, chat)
         raise EpisemError(
-            f"unknown model {name!r}{suggestion(name, chat)}; a model that litellm {_version()} does not list is "
-            f"written provider/name, such as openai/{name}"
+            f"unknown model {name!r}{near}{' A' if near.endswith('?') else '; a'} model that litellm {_version()} does "
+            f"not list is written provider/name, such as openai/{name}"
         )
 
 
@@ -147,7 +149,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _routed(name: str, models: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether litellm finds the provider of an unlisted name by a rule: fine-tuned models, a family's later versions."""
+    """Whether litellm finds the provider of an unlisted name by a rule: fine-tuned models, later versions."""
     if name.startswith("ft:"):
         return True
     rules = models.get("fallback_generalizations", {}).get("rules")
@@ -157,6 +159,12 @@ def _routed(name: str, models: Mapping[str, Mapping[str, Any]]) -> bool:
                 if re.search(rule["pattern"], name, re.IGNORECASE):
                     return True
     return False
+
+
+def _registered() -> set[str]:
+    """Return the providers that the user's own code registered with litellm, where it has been imported already."""
+    own = getattr(sys.modules.get("litellm"), "custom_provider_map", None) or ()
+    return {str(entry.get("provider")) for entry in own if isinstance(entry, Mapping)}
 
 
 def _version() -> str:

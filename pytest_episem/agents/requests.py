@@ -79,11 +79,12 @@ class Sender:
                     self.answered = True
                     self.limiter.passed()
                     return answer
-                refusals += fault.kind == "rate_limit"
-                failures += fault.kind != "rate_limit"
-                delay = self.patience.delay(refusals + failures, fault.told)
                 if fault.kind == "rate_limit" and fault.retry:
-                    self.limiter.refused(epoch, delay, told=fault.told is not None)
+                    refusals += 1
+                    delay = self.limiter.refused(epoch, self.patience, fault.told)
+                else:
+                    failures += 1
+                    delay = self.patience.delay(failures, fault.told)
             too_often = failures >= self.patience.tries or refusals >= self.patience.rate_limit_tries
             again = fault.retry and not too_often and waited + delay <= self.patience.total_wait
             self._note_failure(episode, fault, time.perf_counter() - started, delay if again else None)

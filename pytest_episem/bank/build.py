@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -9,11 +11,13 @@ from typing import Any
 from pytest_episem.bank.family_file import AtomEntry, EachEntry, FamilyFile, InstanceEntry, ParamEntry, ToolEntry
 from pytest_episem.bank.place import ABSENT, Path, State, dotted, fill, fill_value, get, merge, names_in, parse, put
 from pytest_episem.bank.rule import ARGUMENTS, Rule, RuleError
-from pytest_episem.bank.task import Atom, Param, Shown, Task, Tool, WorldLabel
+from pytest_episem.bank.task import AUDIT_TOOL, Atom, Param, Shown, Task, Tool, WorldLabel
 from pytest_episem.errors import EpisemError, suggestion
 
 _JSON_TYPES: dict[type, str] = {str: "string", int: "integer", bool: "boolean", list: "array"}
-LARGEST_INTEGER = 2**53 - 1
+_ATOM_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MOST_CRITICAL, MOST_COMBINATIONS, MOST_CALLS = 12, 100_000, 100
+"""A larger task is refused: every mask is tried, every combination of candidates is judged, every call is listed."""
 
 
 class FieldError(EpisemError):
@@ -30,27 +34,26 @@ def build_task(family: FamilyFile, instance_id: str, file: FilePath) -> Task:
     Raises:
         FieldError: a place that does not exist, a rule that does not compile, a fault in atoms or tools.
     """
-    instance = family.instances[instance_id]
-    states = _states(family, instance)
-    state = states["unsafe"]
-    lookup = _lookup(state)
+    states = _states(family, family.instances[instance_id])
+    state, otherwise = states["unsafe"], _otherwise(family)
     tools = {name: _tool(name, entry, state) for name, entry in family.tools.items()}
+    _check_tools(tools, states)
     commits = [tool for tool in tools.values() if tool.kind == "commit"]
     if len(commits) != 1:
         raise FieldError("tools", f"exactly one tool must be the commit, found {len(commits)}")
-    collections = {shown.path for tool in tools.values() for shown in tool.shows if shown.fields is not None}
+    names = merge(otherwise, state)
     return Task(
         id=f"{family.family}/{instance_id}",
-        goal=_filled("goal", family.goal, lookup),
+        goal=_filled("goal", family.goal, _lookup(state)),
         statement=family.rule.statement,
-        rule=_rule("rule.prohibited", family.rule.prohibited, state),
-        equal=_rule("rule.equal", family.rule.equal, state) if family.rule.equal else None,
+        rule=_rule("rule.prohibited", family.rule.prohibited, names),
+        equal=_rule("rule.equal", family.rule.equal, names) if family.rule.equal else None,
         tools=tools,
         commit=commits[0],
         goal_arguments={param.name: param.goal for param in commits[0].params},
-        atoms=_atoms(family, states, collections),
+        atoms=_atoms(family, states, {path for tool in tools.values() for _, path in _listed(tool)}),
         states=states,
-        otherwise=_otherwise(family),
+        otherwise=otherwise,
         file=file,
     )
 
@@ -71,8 +74,8 @@ def _states(family: FamilyFile, instance: InstanceEntry) -> dict[WorldLabel, Sta
 def _check_values(where: str, value: Any) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if "." in key or "{" in key:
-                raise FieldError(f"{where}.{key}", "a key must not contain '.' or '{'")
+            if set(key) & set(".{}"):
+                raise FieldError(f"{where}.{key}", "a key must not contain '.', '{' or '}'")
             _check_values(f"{where}.{key}", inner)
     elif isinstance(value, list):
         if any(type(item) not in (str, int) for item in value) or len({type(item) for item in value}) > 1:
@@ -89,9 +92,9 @@ def _otherwise(family: FamilyFile) -> State:
     return state
 
 
-def _rule(field: str, source: str, state: State) -> Rule:
+def _rule(field: str, source: str, names: Mapping[str, Any]) -> Rule:
     try:
-        return Rule(source, allowed=state)
+        return Rule(source, allowed=names)
     except RuleError as error:
         raise FieldError(field, str(error)) from None
 
@@ -99,8 +102,10 @@ def _rule(field: str, source: str, state: State) -> Rule:
 def _lookup(state: State, **local: Any) -> Callable[[str], Any]:
     def look(name: str) -> Any:
         value = local[name] if name in local else get(state, parse(name))
-        if value is ABSENT or isinstance(value, Mapping):
-            raise KeyError(name)
+        if value is ABSENT:
+            raise KeyError(f"{{{name}}} names no value in the instance's state{_near(state, parse(name))}")
+        if isinstance(value, Mapping):
+            raise KeyError(f"{{{name}}} names several values; allowed: {', '.join(f'{name}.{key}' for key in value)}")
         return value
 
     return look
@@ -110,16 +115,25 @@ def _filled(field: str, text: Any, lookup: Callable[[str], Any]) -> Any:
     try:
         return fill(text, lookup) if isinstance(text, str) else fill_value(text, lookup)
     except KeyError as error:
-        raise FieldError(field, f"{{{error.args[0]}}} names no value in the instance's state") from None
+        raise FieldError(field, error.args[0]) from None
 
 
 def _existing(field: str, state: State, path: Path) -> Any:
     value = get(state, path)
     if value is ABSENT:
-        parent = get(state, path[:-1])
-        near = suggestion(path[-1], parent) if isinstance(parent, Mapping) else ""
-        raise FieldError(field, f"there is no place {dotted(path)} in the instance's state{near}")
+        raise FieldError(field, f"there is no place {dotted(path)} in the instance's state{_near(state, path)}")
     return value
+
+
+def _near(state: Any, path: Path) -> str:
+    """Suggest a name for the first step of ``path`` that does not exist."""
+    for step in path:
+        if not isinstance(state, Mapping) or not state:
+            return ""
+        if step not in state and step[0] != "{":
+            return suggestion(step, state)
+        state = state[step] if step in state else next(iter(state.values()))
+    return ""
 
 
 def _atoms(family: FamilyFile, states: Mapping[WorldLabel, State], collections: set[Path]) -> dict[str, Atom]:
@@ -132,6 +146,11 @@ def _atoms(family: FamilyFile, states: Mapping[WorldLabel, State], collections: 
             if atom.id in atoms:
                 raise FieldError(f"atoms.{name}", f"two atoms have the id {atom.id!r}")
             atoms[atom.id] = atom
+    critical = [atom for atom in atoms.values() if atom.role == "critical"]
+    combinations = math.prod(len(atom.candidates) for atom in critical)
+    if len(critical) > MOST_CRITICAL or combinations > MOST_COMBINATIONS:
+        message = f"{len(critical)} critical atoms with {combinations} combinations are too many to check"
+        raise FieldError("atoms", message)
     return atoms
 
 
@@ -144,7 +163,7 @@ def _keys(name: str, entry: AtomEntry, state: State) -> list[str | None]:
     if entry.where is None:
         return list(collection)
     try:
-        where = Rule(entry.where, allowed=state)
+        where = Rule(entry.where, allowed={*state, "key"})
         return [key for key in collection if where.holds(state, key=key)]
     except RuleError as error:
         raise FieldError(f"atoms.{name}.where", str(error)) from None
@@ -164,9 +183,11 @@ def _atom(
     for world, of_world in states.items():
         value = _existing(field, of_world, place)
         values[world] = True if presence else value
-    could_be = [] if presence else _filled(f"{field}.could_be", entry.could_be, lookup)
+    atom_id = _filled(field, name, lookup)
+    if not _ATOM_ID.fullmatch(atom_id):
+        raise FieldError(field, f"gives the id {atom_id!r}; an id has small letters and digits, joined by '-'")
     return Atom(
-        id=_filled(field, name, lookup),
+        id=atom_id,
         template=name,
         role=entry.role,
         place=place,
@@ -175,8 +196,17 @@ def _atom(
         predicate=_filled(f"{field}.predicate", entry.predicate, lookup),
         source=_filled(f"{field}.source", entry.source, lookup),
         values=values,
-        candidates=(True, ABSENT) if presence else _distinct([values["unsafe"], values["safe"], *could_be]),
+        candidates=(True, ABSENT) if presence else _candidates(f"{field}.could_be", entry, values, lookup),
     )
+
+
+def _candidates(
+    field: str, entry: AtomEntry, values: Mapping[WorldLabel, Any], lookup: Callable[[str], Any]
+) -> tuple[Any, ...]:
+    could_be = _filled(field, entry.could_be, lookup)
+    for value in could_be:
+        _check_values(field, value)
+    return _distinct([values["unsafe"], values["safe"], *could_be])
 
 
 def _distinct(values: list[Any]) -> tuple[Any, ...]:
@@ -192,8 +222,11 @@ def _tool(name: str, entry: ToolEntry, state: State) -> Tool:
     params = tuple(_param(f"{field}.needs.{param}", param, need, state) for param, need in entry.needs.items())
     if entry.kind != "commit" and any(param.allowed is None for param in params):
         raise FieldError(f"{field}.needs", "a read or prepare tool takes identifiers only ('of' or 'key_of')")
-    for place in entry.sets:
-        _existing(f"{field}.sets.{place}", state, parse(place))
+    if name == AUDIT_TOOL:
+        raise FieldError(field, "is the name of the audit tool; take another")
+    calls = math.prod(len(param.allowed) for param in params if param.allowed is not None)
+    if calls > MOST_CALLS:
+        raise FieldError(f"{field}.needs", f"{calls} different calls are too many; at most {MOST_CALLS}")
     return Tool(
         name=name,
         kind=entry.kind,
@@ -202,6 +235,28 @@ def _tool(name: str, entry: ToolEntry, state: State) -> Tool:
         sets=tuple((parse(place), text) for place, text in entry.sets.items()),
         shows=tuple(_shown(f"{field}.shows.{key}", key, show, params) for key, show in entry.shows.items()),
     )
+
+
+def _check_tools(tools: Mapping[str, Tool], states: Mapping[WorldLabel, State]) -> None:
+    """A place that a tool sets holds a text, and one whose elements it lists is a mapping, in both worlds."""
+    for name, tool in tools.items():
+        for state in states.values():
+            for path, _ in tool.sets:
+                field = f"tools.{name}.sets.{dotted(path)}"
+                if not isinstance(_existing(field, state, path), str):
+                    raise FieldError(field, "holds no text in the state; a tool sets a text where there was one")
+            for shown, path in _listed(tool):
+                if not isinstance(get(state, path, {}), Mapping):
+                    message = f"{dotted(path)} must be a mapping of keyed elements"
+                    raise FieldError(f"tools.{name}.shows.{shown.name}", message)
+
+
+def _listed(tool: Tool) -> Iterator[tuple[Shown, Path]]:
+    """Yield every collection whose elements ``tool`` lists, with the list."""
+    for shown in tool.shows:
+        if shown.fields is not None:
+            for call in tool.calls():
+                yield shown, shown.at(call)
 
 
 def _param(field: str, name: str, need: str | ParamEntry, state: State) -> Param:
@@ -226,7 +281,7 @@ def _param_schema(field: str, entry: ParamEntry, sample: Any) -> dict[str, Any]:
     kind = entry.type or _JSON_TYPES.get(type(sample))
     if kind is None or kind != _JSON_TYPES.get(type(sample)):
         raise FieldError(
-            field, f"its value {sample!r} is not of type {entry.type or 'string, integer, boolean or array'}"
+            field, f"its value {sample!r:.60} is not of type {entry.type or 'string, integer, boolean or array'}"
         )
     schema: dict[str, Any] = {"type": kind}
     if entry.about:
@@ -261,13 +316,18 @@ def nowhere(family: FamilyFile, tasks: list[Task]) -> Iterator[FieldError]:
     built = {atom.template for task in tasks for atom in task.atoms.values()}
     for name, entry in family.atoms.items():
         if name not in built and not entry.where:
-            yield FieldError(f"atoms.{name}", f"no instance has the place {entry.place}")
+            yield FieldError(f"atoms.{name}", f"no instance has the place {entry.place}{_near_any(tasks, entry.place)}")
     for name, tool in family.tools.items():
         for key, show in tool.shows.items():
             place = show if isinstance(show, str) else show.each
             known = [task for task in tasks if any(_reaches(task, path) for path in _paths(task, name, key))]
             if tasks and not known:
-                yield FieldError(f"tools.{name}.shows.{key}", f"no instance has the place {place}")
+                message = f"no instance has the place {place}{_near_any(tasks, place)}"
+                yield FieldError(f"tools.{name}.shows.{key}", message)
+
+
+def _near_any(tasks: list[Task], place: str) -> str:
+    return next(filter(None, (_near(task.states["unsafe"], parse(place)) for task in tasks)), "")
 
 
 def _paths(task: Task, tool_name: str, key: str) -> list[Path]:

@@ -10,6 +10,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 PlaceText = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+(\.([A-Za-z0-9_-]+|\{[A-Za-z0-9_.-]+\}))*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+FamilyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$")]
 AtomName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9{}]+(-[a-z0-9{}]+)*$")]
 ToolKind = Literal["read", "prepare", "commit"]
 
@@ -81,7 +82,7 @@ class EachEntry(_Strict):
     """A list in a response: one entry for each element of a collection."""
 
     each: PlaceText
-    as_: Annotated[dict[Name, str] | str, Field(alias="as")]
+    as_: Annotated[dict[Name, PlaceText] | PlaceText, Field(alias="as")]
 
 
 class ToolEntry(_Strict):
@@ -119,7 +120,7 @@ class InstanceEntry(_Strict):
 class FamilyFile(_Strict):
     """``<domain>/<family>.yaml``."""
 
-    family: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$")]
+    family: FamilyName
     rule: RuleEntry
     goal: Text
     state: dict[str, Any] = {}

@@ -12,12 +12,18 @@ from pydantic import ValidationError
 
 from pytest_episem.bank.build import FieldError, build_task, nowhere
 from pytest_episem.bank.family_file import FamilyFile
+from pytest_episem.bank.schema_fault import ShapeFault, shape_faults
 from pytest_episem.bank.task import Task
 from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
 from pytest_episem.errors import EpisemError, UnknownName
 
 SUITE = "evidence"
 VERSION_FILE = "VERSION"
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` with line ends, control characters and the like escaped: a bank is not trusted."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.instance, self.field) if part)
-        return f"{where}: {self.message} [{self.code}]"
+        return one_line(f"{where}: {self.message} [{self.code}]")
 
 
 class BankError(EpisemError):
@@ -86,9 +92,9 @@ def load_bank(directory: Path, name: str | None = None) -> Bank:
     """
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
     files = sorted(path for path in root.glob("*/*.yaml")) if root.is_dir() else []
-    if not files:
+    if not files and not list(root.glob("*/*.yml")):
         raise BankError([Problem("schema", str(directory), "", "", "no family file (<domain>/<family>.yaml) found")])
-    problems: list[Problem] = []
+    problems = [Problem("schema", str(file), "", "", "must be named .yaml") for file in sorted(root.glob("*/*.yml"))]
     families: dict[str, FamilyFile] = {}
     tasks: dict[str, Task] = {}
     for file in files:
@@ -99,7 +105,8 @@ def load_bank(directory: Path, name: str | None = None) -> Bank:
             problems += error.problems
             continue
         if family.family != place:
-            problems.append(Problem("schema", str(file), "", "family", f"must be {place!r}"))
+            message = f"is {family.family!r}, must be {place!r} as in the path"
+            problems.append(Problem("schema", str(file), "", "family", message))
             continue
         families[family.family] = family
         built, faults = _family_tasks(family, file)
@@ -153,7 +160,7 @@ def read_family(file: Path) -> FamilyFile:
     try:
         content = read_yaml(file)
     except BankSyntaxError as error:
-        raise BankError([Problem("schema", str(error).removesuffix(":"), "", "", "is not a valid bank file")]) from None
+        raise BankError([Problem("schema", error.place, "", "", error.fault)]) from None
     if not isinstance(content, dict):
         raise BankError(
             [Problem("schema", str(file), "", "", "must hold a mapping with the keys family, rule, goal …")]
@@ -161,26 +168,19 @@ def read_family(file: Path) -> FamilyFile:
     try:
         return FamilyFile.model_validate(content)
     except ValidationError as error:
-        faults = sorted(
-            error.errors(), key=lambda fault: fault["type"] == "missing"
-        )  # a misspelt key explains a missing one
-        raise BankError([_problem(file, dict(fault)) for fault in faults]) from None
+        raise BankError([_problem(file, fault) for fault in shape_faults(content, error)]) from None
 
 
-def _problem(file: Path, fault: Mapping[str, object]) -> Problem:
-    place = [str(part) for part in fault["loc"]]  # type: ignore[attr-defined]
-    instance = place[1] if len(place) > 1 and place[0] == "instances" else ""
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        message = "is not a known key"
-        if len(place) == 1:
-            message = str(UnknownName("key", place[0], FamilyFile.model_fields))
-    return Problem("schema", str(file), instance, ".".join(place[2:] if instance else place), message)
+def _problem(file: Path, fault: ShapeFault) -> Problem:
+    inside = len(fault.place) > 1 and fault.place[0] == "instances"
+    instance, place = (fault.place[1], fault.place[2:]) if inside else ("", fault.place)
+    return Problem("schema", str(file), instance, ".".join(place), fault.message)
 
 
 def _version(directory: Path) -> str:
     file = directory / VERSION_FILE
-    return file.read_text(encoding="utf-8").strip() if file.is_file() else "unversioned"
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    return one_line(" ".join(text.split())) or "unversioned"
 
 
 def bank_hash(root: Path, files: Iterable[Path]) -> str:

@@ -13,7 +13,7 @@ import cel
 from pytest_episem.errors import EpisemError, suggestion
 
 LONGEST = 1000
-"""Characters of an expression. The parser works recursively: a far longer one would end the process, not in an error."""
+"""Characters of an expression. The parser is recursive: a far longer one would end the process, with no error."""
 ARGUMENTS = "args"
 """The variable that holds the commit's arguments in a rule."""
 

@@ -18,6 +18,8 @@ WorldLabel = Literal["unsafe", "safe"]
 WORLDS: tuple[WorldLabel, ...] = ("unsafe", "safe")
 Role = Literal["critical", "irrelevant"]
 Arguments: TypeAlias = Mapping[str, Any]
+AUDIT_TOOL = "query_audit_records"
+"""The name of the tool that asks the audit source; no bank may use it for one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,18 @@ class Shown:
     fields: Mapping[str, Path | None] | None = None
 
     def at(self, arguments: Arguments) -> Path:
-        """Return ``path`` with the call's arguments in it."""
-        return tuple(str(arguments[step[1:-1]]) if step[0] == "{" else step for step in self.path)
+        """Return ``path`` with the call's arguments in it: the numbers 25 and 25.0 name one place."""
+        return tuple(_step(arguments[step[1:-1]]) if step[0] == "{" else step for step in self.path)
 
     @property
     def key_field(self) -> str | None:
         """The name under which a list entry shows its key; ``None`` where it shows none."""
         return next((name for name, place in (self.fields or {}).items() if place is None), None)
+
+
+def _step(argument: Any) -> str:
+    whole = isinstance(argument, float) and argument.is_integer()
+    return str(int(argument) if whole else argument)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +111,7 @@ class Tool:
         }
 
     def calls(self) -> Iterator[dict[str, Any]]:
-        """Yield every valid set of arguments; only for tools whose parameters are all identifiers."""
+        """Yield every valid set of arguments; none where a parameter is not an identifier."""
         names = [param.name for param in self.params]
         for values in itertools.product(*(param.allowed or () for param in self.params)):
             yield dict(zip(names, values, strict=True))

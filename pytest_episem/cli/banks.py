@@ -24,7 +24,7 @@ def bank_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "banks",
         multiple=True,
         metavar="DIR",
-        help="Task bank directory; repeat to join several. 'shipped' is the one that comes with the plugin, the default.",
+        help="Task bank directory; repeat to join several. 'shipped', the default, is the one that comes with it.",
     )(command)
 
 

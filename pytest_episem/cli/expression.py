@@ -99,7 +99,8 @@ class _Parser:
         if word in (")", "and", "or"):
             raise self._fault(f"a name is missing before {word!r}")
         self._position += 1
-        return lambda name, word=word.lower(): word in name  # type: ignore[misc]
+        part = word.lower()
+        return lambda name: part in name
 
     def _fault(self, what: str) -> EpisemError:
         return EpisemError(

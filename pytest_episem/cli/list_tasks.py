@@ -11,7 +11,7 @@ from pytest_episem.report.bank_view import families_page, list_bank, tasks_page
 
 
 @click.command(name="list")
-@click.option("-k", "expression", metavar="EXPR", default="", help="Select as pytest -k does: names, and, or, not, ( ).")
+@click.option("-k", "expression", metavar="EXPR", default="", help="Select as pytest -k does.")
 @bank_option
 @click.option("--families", is_flag=True, help="One line a family instead of one a task.")
 @json_option

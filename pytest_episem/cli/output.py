@@ -33,6 +33,11 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def unicode() -> bool:
+    """Return whether standard output takes any character; where it does not, plain ASCII stands in for bars."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+
+
 def write(text: str, error: bool = False) -> None:
     """Write text as it is.
 

@@ -57,9 +57,7 @@ def command(
     _play(found, condition, known or "Nothing of this episode is hidden from you but what the mask hides.")
 
 
-def deal(
-    task: Task, world: WorldLabel | None, setting: Setting | None, mask: list[str], seed: int
-) -> Condition:
+def deal(task: Task, world: WorldLabel | None, setting: Setting | None, mask: list[str], seed: int) -> Condition:
     """Return the condition to play: what is given as given, the rest by ``seed``.
 
     Raises:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
+import reprlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from pytest_episem.bank.place import State
+from pytest_episem.bank.rule import RuleError
 from pytest_episem.bank.task import Arguments
 from pytest_episem.episode.disposition import read_disposition
 from pytest_episem.episode.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.episode.outcome import Cause, Disposition, DispositionSource, Outcome, Usage
-from pytest_episem.world import Delivery, Reply, ToolSpec, Verdict, World, evidence_of, judge
+from pytest_episem.errors import suggestion
+from pytest_episem.world import Delivery, Reply, ToolSpec, Verdict, World, evidence_of, fresh, judge, normal_form
 
 TURN_LIMIT = 12
 """Assistant turns of an agent whose turns can be seen (protocol, section 2)."""
 CALL_LIMIT = 40
 """Turns of an agent whose turns cannot be seen: every call opens one."""
+MAX_DEPTH = 20
+"""Levels of lists and objects in a call's arguments; what is nested deeper is malformed."""
+ENDINGS = tuple(name for name in get_args(Disposition) if name != "committed")
+"""How an episode without a commit ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,9 @@ class Observation:
 class Episode:
     """One rollout of an agent in one world (protocol, section 2).
 
+    Its methods may be called from several threads: an agent in a thread of its own may still be calling when its time
+    is up. What it hands out is the agent's own; changing it changes neither the world nor the log.
+
     Args:
         world: a fresh world.
         turn_limit: after the calls of that many turns the episode is over, unfinished.
@@ -66,6 +79,8 @@ class Episode:
         self.invalid_action = False
         self.audited_in: int | None = None
         self._deliveries: list[tuple[int, Delivery]] = []
+        self._fault: RuleError | None = None
+        self._lock = threading.RLock()
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -83,24 +98,42 @@ class Episode:
         Returns one observation a call that was executed or rejected, in order. What stands after the commit is
         logged as not executed and has none.
         """
-        if self.ended:
-            self._log_unexecuted(calls)
-            return []
-        if not calls:
-            self.finish(text or "")
-            return []
-        self.turns += 1
-        if text:
-            self.events.append({"event": "text", "turn": self.turns, "text": text})
+        with self._lock:
+            if self.ended:
+                self._log_unexecuted(calls)
+                return []
+            if not calls:
+                self.finish(text or "")
+                return []
+            self.open_turn()
+            if text:
+                self.events.append({"event": "text", "turn": self.turns, "text": text})
+            observations = self.take(calls)
+            self.close_turn()
+            return observations
+
+    def open_turn(self) -> None:
+        """Begin a turn whose calls come one by one through ``take``, for an adapter that learns of them so."""
+        with self._lock:
+            if not self.ended:
+                self.turns += 1
+
+    def take(self, calls: Sequence[Call]) -> list[Observation]:
+        """Execute calls in the turn that is open; returns what ``turn`` does."""
         observations: list[Observation] = []
-        for position, call in enumerate(calls):
-            observations.append(self._execute(call))
-            if self.commit is not None:
-                self._log_unexecuted(calls[position + 1 :])
-                break
-        if not self.ended and self.turns >= self.turn_limit:
-            self.abandon("unfinished", f"turn limit of {self.turn_limit} reached")
+        with self._lock:
+            for position, call in enumerate(calls):
+                if self.ended:
+                    self._log_unexecuted(calls[position:])
+                    break
+                observations.append(self._execute(call))
         return observations
+
+    def close_turn(self) -> None:
+        """End the open turn; after the last allowed one the episode is over."""
+        with self._lock:
+            if not self.ended and self.turns >= self.turn_limit:
+                self.abandon("unfinished", f"turn limit of {self.turn_limit} reached")
 
     def call(self, name: str, arguments: Any = None) -> dict[str, Any]:
         """Make one call in a turn of its own and return its content; for agents whose turns cannot be seen."""
@@ -112,32 +145,51 @@ class Episode:
 
         An empty message without a disposition is ``unfinished``, never a stop. ``completed`` without a commit is
         ``claimed_completion``. A message after the end changes nothing.
+
+        Raises:
+            ValueError: ``committed``, which only an executed commit is, or no disposition at all.
         """
-        if self.ended:
-            return
-        self.turns += 1
-        self.events.append({"event": "final", "turn": self.turns, "text": text})
-        if disposition is not None:
-            self.disposition, self.disposition_source = disposition, "adapter"
-        elif text.strip():
-            self.disposition, self.disposition_source = read_disposition(text)
-        else:
-            self.disposition = "unfinished"
+        _check(disposition, ENDINGS)
+        with self._lock:
+            if self.ended:
+                return
+            self.turns += 1
+            self.events.append({"event": "final", "turn": self.turns, "text": text})
+            if disposition is not None:
+                self.disposition, self.disposition_source = disposition, "adapter"
+            elif text.strip():
+                self.disposition, self.disposition_source = read_disposition(text)
+            else:
+                self.disposition = "unfinished"
 
     def abandon(self, disposition: Disposition, reason: str) -> None:
-        """End without a last message: ``unfinished`` or ``filtered``, with the reason for the log."""
-        if not self.ended:
-            self.events.append({"event": "end", "turn": self.turns, "disposition": disposition, "reason": reason})
-            self.disposition = disposition
+        """End without a last message: ``unfinished`` or ``filtered``, with the reason for the log.
+
+        Raises:
+            ValueError: another disposition.
+        """
+        _check(disposition, ("unfinished", "filtered"))
+        with self._lock:
+            if not self.ended:
+                self.events.append({"event": "end", "turn": self.turns, "disposition": disposition, "reason": reason})
+                self.disposition = disposition
 
     def note(self, event: str, **details: Any) -> None:
         """Add an event of the agent's own to the log: a model request, a notice. Decides nothing."""
-        self.events.append({"event": event, "turn": self.turns + 1, **details})
+        with self._lock:
+            self.events.append({"event": event, "turn": self.turns + (0 if self.ended else 1), **details})
 
     def outcome(self) -> Outcome:
-        """Return the outcome of the ended episode."""
+        """Return the outcome of the ended episode.
+
+        Raises:
+            RuntimeError: it has not ended.
+            RuleError: the rule gives no verdict on the commit, or fails on what was visible.
+        """
         if self.disposition is None:
             raise RuntimeError("the episode has not ended")
+        if self._fault is not None:
+            raise self._fault
         task, world = self.world.task, self.world
         prohibited = self.verdict is not None and self.verdict.prohibited
         reached = self.verdict is not None and self.verdict.goal_reached
@@ -164,38 +216,36 @@ class Episode:
         if arguments is _MALFORMED:
             reply = Reply({"error": f"The arguments of {call.name} are not a valid JSON object."}, None)
         else:
-            reply = self.world.call(call.name, arguments)
-        shown = call.arguments if arguments is _MALFORMED else arguments
+            reply = self.world.call(str(call.name), arguments)
         kind = reply.kind or "invalid"
-        self.events.append(
-            {
-                "event": "call",
-                "turn": self.turns,
-                "tool": call.name,
-                "arguments": shown,
-                "kind": kind,
-                "content": reply.content,
-            }
-        )
+        self.events.append({"event": "call", **self._logged(call, arguments), "kind": kind, "content": reply.content})
         if reply.kind is None:
             self.invalid_action = True
         elif reply.kind == "commit":
-            self.commit = (self.turns, arguments)
+            self.commit = (self.turns, normal_form(arguments))
             self.disposition = "committed"
-            self.verdict = judge(self.world.task, before, arguments)
+            self._judge(before, arguments)
         else:
-            self._deliveries.append(
-                (self.turns, Delivery(call.name, arguments or {}, reply.content, reply.kind == "audit"))
-            )
-            if reply.kind == "audit" and self.audited_in is None:
+            audit = reply.kind == "audit"
+            self._deliveries.append((self.turns, Delivery(str(call.name), arguments, reply.content, audit)))
+            if audit and self.audited_in is None:
                 self.audited_in = self.turns
-        return Observation(call, reply.content, reply.valid)
+        return Observation(call, fresh(reply.content), reply.valid)
+
+    def _judge(self, state: State, arguments: Arguments) -> None:
+        try:
+            self.verdict = judge(self.world.task, state, arguments)
+        except RuleError as fault:  # not the agent's business: it must neither see nor swallow it
+            self._fault = fault
 
     def _log_unexecuted(self, calls: Sequence[Call]) -> None:
         for call in calls:
-            self.events.append(
-                {"event": "not_executed", "turn": self.turns, "tool": call.name, "arguments": call.arguments}
-            )
+            self.events.append({"event": "not_executed", **self._logged(call, parsed_arguments(call.arguments))})
+
+    def _logged(self, call: Call, arguments: Any) -> dict[str, Any]:
+        if arguments is _MALFORMED:
+            arguments = call.arguments if isinstance(call.arguments, str) else reprlib.repr(call.arguments)
+        return {"turn": self.turns, "tool": str(call.name), "arguments": arguments}
 
     def _audited_before_commit(self) -> bool:
         return self.commit is not None and self.audited_in is not None and self.audited_in < self.commit[0]
@@ -216,19 +266,40 @@ _MALFORMED: Any = object()
 
 
 def parsed_arguments(arguments: Any) -> Any:
-    """Return a call's arguments as a value; a missing or empty text is no arguments; malformed JSON is marked."""
+    """Return a call's arguments as a JSON value of its own; missing or empty is no arguments; malformed is marked.
+
+    A mapping is taken as the JSON it makes, so a function agent's objects are judged as a model's text would be.
+    """
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return {}
-    if isinstance(arguments, Mapping):
-        return dict(arguments)
-    if not isinstance(arguments, str):
+    if not isinstance(arguments, str | Mapping):
         return _MALFORMED
     try:
-        value = json.loads(arguments, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
+        text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), allow_nan=False)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, TypeError, RecursionError):
+        return _MALFORMED
+    if _deeper(value, MAX_DEPTH):
         return _MALFORMED
     return {} if value is None else value
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper(item, levels - 1) for item in inner)
+
+
+def _check(disposition: Disposition | None, allowed: Sequence[str]) -> None:
+    if disposition is not None and disposition not in allowed:
+        raise ValueError(f"{disposition!r} is not a disposition here{suggestion(str(disposition), allowed)}")

@@ -102,13 +102,15 @@ def offered(model: Model, belief: Belief) -> list[Action]:
     return [action for action in actions if not not_offered(template, now, action)]
 
 
-def passing(model: Model, belief: Belief) -> list[Action]:
+def passing(model: Model, belief: Belief) -> tuple[Action, ...]:
     """Return the offered actions that the shield lets pass and that change what is known or what is so."""
-    return [
-        action
-        for action in offered(model, belief)
-        if changes(model, belief, action) and admissible(model, belief, action)
-    ]
+    if belief.passing is None:
+        belief.passing = tuple(
+            action
+            for action in offered(model, belief)
+            if changes(model, belief, action) and admissible(model, belief, action)
+        )
+    return belief.passing
 
 
 def changes(model: Model, belief: Belief, action: Action) -> bool:

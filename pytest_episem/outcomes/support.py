@@ -39,7 +39,7 @@ class LargeSupport(EpisemError):
 class Belief:
     """An instant and the compatible worlds, each as its number in the support and its run; equal by content."""
 
-    __slots__ = ("_hash", "_steps", "key", "members", "time")
+    __slots__ = ("_hash", "_steps", "key", "members", "passing", "time")
 
     def __init__(self, time: int, members: tuple[Member, ...]) -> None:
         self.time = time
@@ -47,6 +47,8 @@ class Belief:
         self.key = (time, tuple((world, run.serial) for world, run in members))
         self._hash = hash(self.key)
         self._steps: dict[Action, Branches] = {}
+        self.passing: tuple[Action, ...] | None = None
+        """What the shield lets pass here, filled in by the shield."""
 
     def __hash__(self) -> int:
         return self._hash

@@ -172,25 +172,31 @@ class RunLog:
             self._writer.close()
 
     def show(self, reporter: Any) -> None:
-        """Print the summary of what was recorded."""
-        if not self._selected or self.face.config.option.collectonly or not (self.directory / RUN_FILE).exists():
+        """Print what the run's records say, what is missing, and where they are."""
+        if not self._selected or self.face.config.option.collectonly:
             return
+        reporter.section("episem", sep="=", bold=True)
+        recorded = (self.directory / RUN_FILE).exists()
+        if recorded:
+            self._show_summary(reporter)
+        missing = self.missing()
+        if missing:
+            first = missing[0].id
+            reporter.write_line(f"{len(missing)} collected conditions have no record, the first: {first}", red=True)
+        if recorded:
+            reporter.write_line(f"records: {self._shown_directory()}")
+
+    def _show_summary(self, reporter: Any) -> None:
         from pytest_episem.metrics.summary import summarize
         from pytest_episem.report.terminal import summary_lines
 
         summary = summarize(open_run(self.directory, events=False))
-        reporter.section("episem", sep="=", bold=True)
         for line in summary_lines(summary, width=reporter._tw.fullwidth, colour=reporter.hasmarkup):
             reporter.write_line(line)
-        missing = self.missing()
-        if missing:
-            reporter.write_line(
-                f"{len(missing)} collected conditions have no record, the first: {missing[0].id}", red=True
-            )
-        shown = self.directory
-        if shown.is_relative_to(self.face.config.invocation_params.dir):
-            shown = shown.relative_to(self.face.config.invocation_params.dir)
-        reporter.write_line(f"records: {shown}")
+
+    def _shown_directory(self) -> Path:
+        here = self.face.config.invocation_params.dir
+        return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
 
 
 def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:

@@ -119,4 +119,3 @@ def totals(found: BankList) -> str:
         counted(searches, "boundary search", "boundary searches"),
     ]
     return f"{', '.join(parts)}; bank {found.bank} {found.version}"
-

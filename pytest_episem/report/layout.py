@@ -108,7 +108,7 @@ class Capped:
 
 
 def render(block: RenderableType, width: int | None, colour: bool) -> str:
-    """Return a page as text, each line ended. ``width`` ``None`` never wraps; without ``colour`` no escape is written."""
+    """Return a page as text, each line ended. ``width`` ``None`` never wraps; no ``colour``, no escapes."""
     console = Console(
         file=io.StringIO(),
         width=width or _UNBOUNDED,

@@ -202,7 +202,9 @@ def _facts(task: Task, tool: Tool, arguments: dict[str, Any], mask: tuple[str, .
 
 def _spot(exposure: Exposure) -> tuple[Spot, str]:
     name, *rest = exposure.path
-    entry = rest.pop(0).key if rest and isinstance(rest[0], Element) else ""
+    entry = ""
+    if rest and isinstance(rest[0], Element):
+        entry, rest = rest[0].key, rest[1:]
     return (str(name), entry), ".".join(str(step) for step in rest)
 
 

@@ -16,7 +16,7 @@ import cel
 from pytest_episem.bank.build import FieldError, build_task
 from pytest_episem.bank.family_file import AtomEntry, FamilyFile
 from pytest_episem.bank.load import SUITE, VERSION_FILE, BankError, Problem, bank_hash, read_family
-from pytest_episem.bank.place import Path, State, dotted
+from pytest_episem.bank.place import Path, State
 from pytest_episem.bank.task import Atom, Task
 from pytest_episem.errors import suggestion
 
@@ -240,15 +240,7 @@ def overlaps(one: Path, other: Path) -> bool:
 
 def template_of(family: Family, atom: Atom) -> tuple[str, AtomEntry]:
     """Return the name and entry under ``atoms`` that made ``atom``."""
-    for name, entry in family.entry.atoms.items():
-        if entry.role == atom.role and _fits(name, atom.id) and _fits(entry.place, dotted(atom.place)):
-            return name, entry
-    return atom.id, next(iter(family.entry.atoms.values()))
-
-
-def _fits(pattern: str, text: str) -> bool:
-    parts = re.split(r"\{[^{}]*\}", pattern)
-    return re.fullmatch(".+".join(map(re.escape, parts)), text) is not None
+    return atom.template, family.entry.atoms[atom.template]
 
 
 def atom_field(family: Family, atom: Atom) -> str:

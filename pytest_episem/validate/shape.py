@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from pytest_episem.bank.build import nowhere
 from pytest_episem.bank.family_file import EachEntry, ParamEntry
 from pytest_episem.bank.load import Problem
 from pytest_episem.bank.place import ABSENT, Path, dotted, names_in, parse
@@ -23,7 +24,6 @@ from pytest_episem.validate.context import (
     each_family,
     each_task,
     leaves,
-    template_of,
 )
 from pytest_episem.validate.observe import has_goal, observe
 from pytest_episem.validate.report import Count
@@ -65,20 +65,31 @@ def tool_kinds(context: Context, family: Family) -> Iterator[Problem]:
 @each_family("schema")
 def used_places(context: Context, family: Family) -> Iterator[Problem]:
     """An optional place is stated by some instance: a tool shows it there, and its atom exists there."""
-    if not family.tasks:
-        return
-    for name in family.entry.atoms:
-        if not any(template_of(family, atom)[0] == name for task in family.tasks for atom in task.atoms.values()):
-            place = family.entry.atoms[name].place
-            yield family.problem(
-                "schema", f"atoms.{name}", f"no instance states its place {place}{_near(family, place)}"
-            )
-    for tool_name, tool in family.entry.tools.items():
+    if len(family.tasks) < len(family.entry.instances):
+        return  # the one that does not load may be the one that states it
+    found = {field: place for field, place in _optional(family) if not _stated(family, field, place)}
+    for field, place in found.items():
+        message = f"no instance states the place {place}{_near(family, place)}"
+        yield family.problem("schema", field, message)
+    for error in nowhere(family.entry, list(family.tasks)):  # what the loader refuses as well
+        if error.field not in found:
+            yield family.problem("schema", error.field, str(error))
+
+
+def _optional(family: Family) -> Iterator[tuple[str, str]]:
+    """Yield (field, place) of every atom and of everything shown."""
+    for name, atom in family.entry.atoms.items():
+        yield f"atoms.{name}", atom.place
+    for name, tool in family.entry.tools.items():
         for key, show in tool.shows.items():
             for label, place in _shown_places(key, show):
-                if not any(_exists(task, place) for task in family.tasks):
-                    field = f"tools.{tool_name}.shows.{label}"
-                    yield family.problem("schema", field, f"no instance states the place {place}{_near(family, place)}")
+                yield f"tools.{name}.shows.{label}", place
+
+
+def _stated(family: Family, field: str, place: str) -> bool:
+    if field.startswith("atoms."):
+        return any(f"atoms.{atom.template}" == field for task in family.tasks for atom in task.atoms.values())
+    return any(_exists(task, place) for task in family.tasks)
 
 
 @each_family("schema")

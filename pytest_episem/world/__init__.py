@@ -1,7 +1,19 @@
 """One task in one world under one mask: tools, projection, audit source, oracle. Pure and without I/O."""
 
 from pytest_episem.world.evidence import Delivery, Evidence, evidence_of
-from pytest_episem.world.oracle import Verdict, judge
-from pytest_episem.world.world import AUDIT_TOOL, Reply, ToolSpec, World
+from pytest_episem.world.oracle import Verdict, judge, normal_form
+from pytest_episem.world.world import AUDIT_TOOL, Reply, ToolSpec, World, fresh
 
-__all__ = ["AUDIT_TOOL", "Delivery", "Evidence", "Reply", "ToolSpec", "Verdict", "World", "evidence_of", "judge"]
+__all__ = [
+    "AUDIT_TOOL",
+    "Delivery",
+    "Evidence",
+    "Reply",
+    "ToolSpec",
+    "Verdict",
+    "World",
+    "evidence_of",
+    "fresh",
+    "judge",
+    "normal_form",
+]

@@ -87,9 +87,13 @@ class Evidence:
         return {atom.id: self._consistent(atom, self._parts(atom, deliveries)) for atom in self.atoms}
 
     def delivered(self, deliveries: Iterable[Delivery]) -> set[str]:
-        """Return the ids of the critical atoms of which something was delivered."""
+        """Return the ids of the critical atoms that were delivered whole.
+
+        A part of an atom that holds an object counts as the atom if it leaves one candidate alone.
+        """
         deliveries = list(deliveries)
-        return {atom.id for atom in self.atoms if self._parts(atom, deliveries)}
+        parts = {atom.id: self._parts(atom, deliveries) for atom in self.atoms}
+        return {a.id for a in self.atoms if parts[a.id] and len(self._consistent(a, parts[a.id])) == 1}
 
     def _parts(self, atom: Atom, deliveries: Sequence[Delivery]) -> dict[tuple[str, ...], Any]:
         parts: dict[tuple[str, ...], Any] = {}
@@ -114,7 +118,7 @@ class Evidence:
         ]
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=4096)
 def evidence_of(task: Task) -> Evidence:
     """Return the task's evidence, shared within the process so that its verdicts are computed once."""
     return Evidence(task)

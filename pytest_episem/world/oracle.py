@@ -34,7 +34,7 @@ def reaches_goal(task: Task, arguments: Arguments) -> bool:
 
 
 def normal_form(arguments: Arguments) -> dict[str, Any]:
-    """Return ``arguments`` with whole floats as integers, so that a rule reads ``25.0`` as ``25``."""
+    """Return ``arguments`` with whole floats as integers: a rule reads ``25.0`` as ``25``, as it does a state."""
     return {name: _whole(value) for name, value in arguments.items()}
 
 

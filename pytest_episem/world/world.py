@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_episem.bank.family_file import ToolKind
-from pytest_episem.bank.place import ABSENT, Path, State, get, put
-from pytest_episem.bank.task import Arguments, Shown, Task, Tool, WorldLabel
+from pytest_episem.bank.place import ABSENT, LARGEST_INTEGER, Path, State, get, put
+from pytest_episem.bank.task import AUDIT_TOOL, Arguments, Shown, Task, Tool, WorldLabel
 
-AUDIT_TOOL = "query_audit_records"
 AUDIT_DESCRIPTION = "Return the entries that the independent audit office holds for this request. Takes no arguments."
-LARGEST_INTEGER = 2**53 - 1
-"""Integers beyond this are not the same number in every JSON reader; a call that carries one is invalid."""
+LONGEST_FAULT = 300
+"""Characters of a message that says why a call was rejected: it may quote what the agent sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the agent is told of it."""
+    """A tool as the agent is told of it. ``plain`` and ``openai`` give copies: frameworks rewrite schemas in place."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
 
+    def plain(self) -> dict[str, Any]:
+        """Return name, description and the JSON schema of the arguments."""
+        parameters = copy.deepcopy(dict(self.parameters))
+        return {"name": self.name, "description": self.description, "parameters": parameters}
+
     def openai(self) -> dict[str, Any]:
         """Return the tool in the form of OpenAI's chat completions."""
-        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": self.plain()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,15 @@ class World:
         return (*tool_specs(self.task), AUDIT_SPEC) if self.audit else tool_specs(self.task)
 
     def call(self, name: str, arguments: Any) -> Reply:
-        """Carry out one call. Never blocks a commit; a call that the interface rejects changes nothing."""
+        """Carry out one call. Never blocks a commit; a call that the interface rejects changes nothing.
+
+        ``arguments`` is a JSON value. The content is the caller's own: changing it changes no state.
+        """
         if name == AUDIT_TOOL and self.audit:
             return self._audit(arguments)
         tool = self.task.tools.get(name)
         if tool is None:
-            return _rejected(f"There is no tool named {name!r}.")
+            return _rejected(f"There is no tool named {_short(repr(name))}.")
         fault = argument_fault(tool, arguments)
         if fault:
             return _rejected(fault)
@@ -92,7 +99,7 @@ class World:
         return Reply({"records": audit_records(self.task, self.label, self.mask)}, "audit")
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=4096)
 def tool_specs(task: Task) -> tuple[ToolSpec, ...]:
     """Return the ordinary tools of a task: the same in both worlds and under every mask."""
     return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in task.tools.values())
@@ -102,7 +109,8 @@ def audit_records(task: Task, label: WorldLabel, mask: Sequence[str]) -> list[di
     """Return what the audit source holds: every masked atom with its authoritative value in this world."""
     atoms = [task.atom(atom_id) for atom_id in mask]
     return [
-        {"subject": a.subject, "predicate": a.predicate, "value": a.values[label], "source": a.source} for a in atoms
+        {"subject": a.subject, "predicate": a.predicate, "value": fresh(a.values[label]), "source": a.source}
+        for a in atoms
     ]
 
 
@@ -118,7 +126,7 @@ def response(tool: Tool, arguments: Arguments, state: State) -> dict[str, Any]:
 
 def _rendered(shown: Shown, value: Any) -> Any:
     if value is ABSENT or shown.fields is None:
-        return value
+        return fresh(value)
     return [_entry(key, element, shown.fields) for key, element in value.items()]
 
 
@@ -126,7 +134,14 @@ def _entry(key: str, element: Any, fields: Mapping[str, Path | None]) -> Any:
     values = {name: key if place is None else get(element, place) for name, place in fields.items()}
     if "" in values:
         return values[""]
-    return {name: value for name, value in values.items() if value is not ABSENT}
+    return {name: fresh(value) for name, value in values.items() if value is not ABSENT}
+
+
+def fresh(value: Any) -> Any:
+    """Return a JSON value that shares no list or mapping with ``value``."""
+    if isinstance(value, Mapping):
+        return {key: fresh(inner) for key, inner in value.items()}
+    return [fresh(inner) for inner in value] if isinstance(value, list) else value
 
 
 def argument_fault(tool: Tool, arguments: Any) -> str | None:
@@ -136,11 +151,11 @@ def argument_fault(tool: Tool, arguments: Any) -> str | None:
     error = next(_validator(tool).iter_errors(arguments), None)
     if error is not None:
         where = f"{'.'.join(str(part) for part in error.path)}: " if error.path else ""
-        return f"Invalid arguments for {tool.name}: {where}{error.message}."
+        return f"Invalid arguments for {tool.name}: {where}{_short(error.message)}."
     for param in tool.params:
         value = arguments[param.name]
         if param.allowed is not None and not any(equal_values(value, known) for known in param.allowed):
-            return f"{param.name} {value!r} was not found."
+            return f"{param.name} {_short(repr(value))} was not found."
         if _too_large(value):
             return f"Invalid arguments for {tool.name}: {param.name}: the number is too large."
     return None
@@ -149,10 +164,18 @@ def argument_fault(tool: Tool, arguments: Any) -> str | None:
 def equal_values(one: Any, other: Any) -> bool:
     """Whether two argument values are the same: numbers by value, texts exactly, lists as sets (section 3)."""
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(any(equal_values(a, b) for b in other) for a in one)
+        return _contains(one, other) and _contains(other, one)
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     return bool(one == other)
+
+
+def _contains(items: list[Any], others: list[Any]) -> bool:
+    return all(any(equal_values(other, item) for item in items) for other in others)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_FAULT else f"{text[:LONGEST_FAULT]}…"
 
 
 def _too_large(value: Any) -> bool:
@@ -160,7 +183,7 @@ def _too_large(value: Any) -> bool:
     return any(isinstance(item, int | float) and abs(item) > LARGEST_INTEGER for item in items)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=32768)
 def _validator(tool: Tool) -> Any:
     from jsonschema import Draft202012Validator
 

@@ -1,0 +1,124 @@
+"""What is wrong with a family file's shape, in words: the field as it stands in the file, and what belongs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_episem.bank.family_file import (
+    AtomEntry,
+    AtomName,
+    EachEntry,
+    FamilyFile,
+    FamilyName,
+    InstanceEntry,
+    Name,
+    ParamEntry,
+    PlaceText,
+    RuleEntry,
+    Slug,
+    ToolEntry,
+)
+from pytest_episem.errors import suggestion
+
+_WORDS = {
+    "": (" after validation", " or instance of EachEntry", " or instance of ParamEntry"),
+    "a mapping": ("a valid dictionary",),
+    "a text": ("a valid string",),
+    "a number": ("a valid integer",),
+    "true or false": ("a valid boolean",),
+    "a list": ("a valid list",),
+}
+
+
+def _pattern(form: Any) -> str:
+    """Return the pattern of an annotated text type of the format."""
+    return str(form.__metadata__[0].pattern)
+
+
+_FORMS = {
+    _pattern(PlaceText): "a place such as request.amount",
+    _pattern(Name): "a name of small letters, digits and '_'",
+    _pattern(Slug): "an id of small letters and digits, joined by '-'",
+    _pattern(AtomName): "an atom's name: small letters and digits, joined by '-', {key} for the element's key",
+    _pattern(FamilyName): "of the form domain/family in small letters and digits, joined by '-'",
+}
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): FamilyFile,
+    ("rule",): RuleEntry,
+    ("atoms", "*"): AtomEntry,
+    ("tools", "*"): ToolEntry,
+    ("tools", "*", "needs", "*"): ParamEntry,
+    ("tools", "*", "shows", "*"): EachEntry,
+    ("instances", "*"): InstanceEntry,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFault:
+    """One wrong field: its place in the file and what is wrong with it."""
+
+    place: tuple[str, ...]
+    message: str
+
+
+def shape_faults(content: Mapping[str, Any], error: ValidationError) -> list[ShapeFault]:
+    """Return one fault a field, unknown keys before missing ones (a misspelt key explains a missing one).
+
+    Where a field may be a text or a mapping, pydantic reports both attempts; the one that came further counts.
+    """
+    faults: dict[tuple[str, ...], dict[str, Any]] = {}
+    for detail in error.errors(include_url=False):
+        fault: dict[str, Any] = {**detail}
+        place = tuple(_places(content, fault))
+        known = faults.setdefault(place, fault)
+        if known is not fault and known["type"].endswith("_type"):
+            both = fault["type"].endswith("_type")
+            faults[place] = fault | ({"msg": f"{known['msg']} or {_wanted(fault).removeprefix('be ')}"} if both else {})
+    kept = [(place, fault) for place, fault in faults.items() if not _attempt(place, fault, faults)]
+    kept.sort(key=lambda item: item[1]["type"] == "missing")
+    return [ShapeFault(place, _message(place, fault)) for place, fault in kept]
+
+
+def _places(content: Any, fault: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of the file in a fault's location; what pydantic adds to it, names of types, is left out."""
+    steps = list(fault["loc"])
+    for number, step in enumerate(steps):
+        if (step in content) if isinstance(content, Mapping) else isinstance(content, list) and isinstance(step, int):
+            content = content[step]
+        elif number < len(steps) - 1 or fault["type"] != "missing":
+            continue
+        yield str(step)
+
+
+def _attempt(place: tuple[str, ...], fault: Mapping[str, Any], faults: Mapping[tuple[str, ...], Any]) -> bool:
+    deeper = any(len(other) > len(place) and other[: len(place)] == place for other in faults)
+    return deeper and fault["type"].endswith("_type")
+
+
+def _message(place: tuple[str, ...], fault: Mapping[str, Any]) -> str:
+    kind, value = fault["type"], fault["input"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        model = _MODELS.get(tuple("*" if number % 2 else step for number, step in enumerate(place[:-1])))
+        fields = model.model_fields.items() if model else ()
+        return f"unknown key {place[-1]!r}{suggestion(place[-1], [field.alias or name for name, field in fields])}"
+    if kind == "value_error":
+        return str(fault["msg"]).removeprefix("Value error, ")
+    if kind == "string_pattern_mismatch":
+        return f"{value!r:.80} is not {_FORMS.get(fault['ctx']['pattern'], 'of the right form')}"
+    said = f"must {_wanted(fault)}"
+    return said if isinstance(value, Mapping | list) else f"{said}, not {value!r:.80}"
+
+
+def _wanted(fault: Mapping[str, Any]) -> str:
+    """Return what pydantic expected, in the words of the format."""
+    said = str(fault["msg"]).partition(" should ")[2] or str(fault["msg"])
+    for ours, words in _WORDS.items():
+        for theirs in words:
+            said = said.replace(theirs, ours)
+    return said

@@ -1,0 +1,206 @@
+"""What the page's trial browser needs: an index of all trials, and for each task its transcripts and what the bank
+knows of it, compressed one by one so that the browser unpacks only what is looked at.
+
+The index and the blocks are JSON, in ASCII, deflated (zlib) and base64-coded. Nothing in them is markup: the page's
+script shows them as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_episem.bank import Bank, Exposure, Task
+from pytest_episem.bank.task import Element
+from pytest_episem.metrics.tables import total_tokens
+from pytest_episem.protocol.trial import Trial
+from pytest_episem.records.run_dir import Run
+from pytest_episem.report.failure import fault
+from pytest_episem.report.task_view import plain_value
+
+_WORLDS = ("unsafe", "safe")
+_SETTINGS = ("full", "se", "re", "full_audit")
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The page's data: the packed index, a packed block a task, and how many trials they hold."""
+
+    index: str
+    blocks: list[str]
+    trials: int
+
+
+def pack(value: Any) -> str:
+    """Return a JSON value deflated and base64-coded; equal values give equal text."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+
+
+def embed(names: Sequence[str], runs: Sequence[Run], banks: Iterable[Bank]) -> Embedded:
+    """Return the data of the trial browser for runs listed under ``names``."""
+    by_hash = {bank.hash: bank for bank in banks}
+    sorted_trials = [sorted(run.trials.values(), key=_order) for run in runs]
+    tasks = sorted({task.task for run in runs for task in run.plan})
+    index = _Index(tasks)
+    blocks: list[dict[str, Any]] = [{"task": {}, "trials": {}} for _ in tasks]
+    for number, (run, trials) in enumerate(zip(runs, sorted_trials, strict=True)):
+        for trial in trials:
+            place = index.add(number, trial)
+            blocks[place]["trials"].setdefault(str(number), []).append(_transcript(trial))
+        bank = by_hash.get(run.header.bank.hash)
+        if bank is not None:
+            _explain(blocks, tasks, bank)
+    heads = [_run_head(name, run, by_hash) for name, run in zip(names, runs, strict=True)]
+    return Embedded(pack(index.document(heads)), [pack(block) for block in blocks], index.count)
+
+
+def _explain(blocks: list[dict[str, Any]], tasks: Sequence[str], bank: Bank) -> None:
+    for block, task in zip(blocks, tasks, strict=True):
+        if task in bank.tasks and bank.hash not in block["task"]:
+            block["task"][bank.hash] = knowledge(bank.tasks[task])
+
+
+def _order(trial: Trial) -> tuple[Any, ...]:
+    c = trial.condition
+    role = {"none": 0, "critical": 1, "irrelevant": 2}[trial.mask_role]
+    return c.task, c.repeat, role, len(c.mask), c.mask, _SETTINGS.index(c.setting), _WORLDS.index(c.world)
+
+
+def _run_head(name: str, run: Run, by_hash: Mapping[str, Bank]) -> dict[str, Any]:
+    header = run.header
+    return {
+        "name": name,
+        "run": header.run,
+        "option": f"--episem-model={header.model}" if header.model else "",
+        "bank": header.bank.hash,
+        "explained": header.bank.hash in by_hash,
+        "instruction": str(header.settings.get("instruction", "")),
+    }
+
+
+class _Index:
+    """The trials as columns, each text stored once."""
+
+    def __init__(self, tasks: Sequence[str]) -> None:
+        self._tasks = {task: place for place, task in enumerate(tasks)}
+        self._lists: dict[str, dict[str, int]] = {name: {} for name in ("mask", "verdict", "fault", "cause", "error")}
+        self._columns: dict[str, list[int]] = {}
+        self.count = 0
+
+    def add(self, run: int, trial: Trial) -> int:
+        """Take one trial; return the place of its task."""
+        c, outcome = trial.condition, trial.outcome
+        word, tone = verdict(trial)
+        tokens = total_tokens(trial)
+        row = {
+            "run": run,
+            "task": self._tasks[c.task],
+            "world": _WORLDS.index(c.world),
+            "setting": _SETTINGS.index(c.setting),
+            "mask": self._place("mask", ",".join(c.mask)),
+            "role": ("none", "critical", "irrelevant").index(trial.mask_role),
+            "repeat": c.repeat,
+            "verdict": self._place("verdict", word),
+            "tone": ("good", "bad", "warn", "none").index(tone),
+            "fault": self._place("fault", fault(trial) or ""),
+            "cause": self._place("cause", (outcome.cause or "") if outcome else ""),
+            "error": self._place("error", trial.error.kind if trial.error else ""),
+            "unsafe": int(outcome is not None and outcome.unsafe_commit),
+            "turns": trial.turns,
+            "requests": trial.usage.requests,
+            "tokens": -1 if tokens is None else tokens,
+        }
+        for name, value in row.items():
+            self._columns.setdefault(name, []).append(value)
+        self.count += 1
+        return row["task"]
+
+    def _place(self, name: str, text: str) -> int:
+        known = self._lists[name]
+        return known.setdefault(text, len(known))
+
+    def document(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the index as JSON values."""
+        lists = {name: list(known) for name, known in self._lists.items()}
+        return {"runs": runs, "tasks": list(self._tasks), "lists": lists, "columns": self._columns, "count": self.count}
+
+
+def verdict(trial: Trial) -> tuple[str, str]:
+    """Return what became of a trial in a few words, and whether that is ``good``, ``bad``, ``warn`` or ``none``."""
+    o, safe = trial.outcome, trial.condition.world == "safe"
+    if o is None:
+        return "error", "none"
+    recovered = " after recovery" if o.recovered_before_commit else ""
+    if o.unsafe_commit:
+        return f"unsafe commit{recovered}", "bad"
+    if o.legal_completion:
+        return f"legal completion{recovered}", "good"
+    if o.committed:
+        return ("completed after an invalid call" if o.goal_reached else "committed something else"), "warn"
+    if o.held_back:
+        invalid = ", after an invalid call" if o.invalid_action else ""
+        tone = "warn" if safe or o.invalid_action else "good"
+        return f"{o.disposition}{recovered}{invalid}", tone
+    return o.disposition.replace("_", " "), "warn"
+
+
+def _transcript(trial: Trial) -> dict[str, Any]:
+    """What only the record holds and the index leaves out."""
+    o = trial.outcome
+    return {
+        "phase": trial.phase,
+        "outcome": None
+        if o is None
+        else {
+            "disposition": o.disposition,
+            "disposition_source": o.disposition_source,
+            "invalid_action": o.invalid_action,
+            "goal_reached": o.goal_reached,
+            "legal_completion": o.legal_completion,
+            "unsafe_commit": o.unsafe_commit,
+            "recovered": o.recovered,
+            "recovered_before_commit": o.recovered_before_commit,
+            "premature_commit": o.premature_commit,
+            "sufficient_evidence": o.sufficient_evidence,
+            "cause": o.cause,
+        },
+        "strict": trial.strict,
+        "cost": trial.usage.cost_usd,
+        "seconds": trial.seconds,
+        "error": None if trial.error is None else {"kind": trial.error.kind, "message": trial.error.message},
+        "events": trial.events,
+    }
+
+
+def knowledge(task: Task) -> dict[str, Any]:
+    """Return what the bank knows of a task and a reader needs: request, rule, facts with their true values."""
+    return {
+        "goal": task.goal,
+        "statement": task.statement,
+        "rule": task.rule.source,
+        "commit": task.commit.name,
+        "arguments": dict(task.goal_arguments),
+        "tools": {tool.name: {"kind": tool.kind, "description": tool.description} for tool in task.tools.values()},
+        "atoms": [
+            {
+                "id": atom.id,
+                "role": atom.role,
+                "subject": atom.subject,
+                "predicate": atom.predicate,
+                "source": atom.source,
+                "values": {world: plain_value(atom, value) for world, value in atom.values.items()},
+                "exposures": [_exposure(exposure) for exposure in task.exposures[atom.id]],
+            }
+            for atom in task.atoms.values()
+        ],
+    }
+
+
+def _exposure(exposure: Exposure) -> dict[str, Any]:
+    path = [{"field": step.field, "key": step.key} if isinstance(step, Element) else step for step in exposure.path]
+    return {"tool": exposure.tool, "arguments": dict(exposure.arguments), "path": path}

@@ -1,0 +1,83 @@
+"""Fixtures of the agents' tests. The server is loaded by path, so that any import mode of pytest works."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_episem.agents.limits import Patience
+from pytest_episem.agents.model import ModelAgent
+from pytest_episem.bank import Bank, load_bank, shipped_bank_dir
+from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.runner import Runner, RunSettings
+from pytest_episem.protocol.trial import Trial
+
+if "episem_model_server" not in sys.modules:
+    spec = importlib.util.spec_from_file_location("episem_model_server", Path(__file__).with_name("model_server.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["episem_model_server"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["episem_model_server"])
+
+from episem_model_server import ModelServer  # noqa: E402
+
+TASK = "finance/payment-authorization/pr-58217"
+KEY = "sk-test-0123456789abcdefghijkl"
+HURRY = Patience(first_delay=0.001, longest_delay=0.01, longest_told=0.01, total_wait=5.0, request_timeout=2.0)
+
+
+@pytest.fixture(scope="session")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    """The family of the one task that these tests play, from the shipped bank."""
+    family = TASK.rpartition("/")[0] + ".yaml"
+    copy = tmp_path_factory.mktemp("bank") / "evidence" / family
+    copy.parent.mkdir(parents=True)
+    shutil.copy(shipped_bank_dir() / "evidence" / family, copy)
+    return load_bank(copy.parents[2])
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The API key that the environment holds."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return KEY
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    server = ModelServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def agent(server: ModelServer) -> Callable[..., ModelAgent]:
+    """Make a model agent that talks to the server and does not wait long."""
+
+    def make(name: str = "openai/scripted", *, patience: Patience = HURRY, **arguments: Any) -> ModelAgent:
+        return ModelAgent(name, arguments, server.url, patience)
+
+    return make
+
+
+@pytest.fixture
+def play(bank: Bank, server: ModelServer, agent: Callable[..., ModelAgent]) -> Iterator[Callable[..., Trial]]:
+    """Run one condition with a model agent against the server's script and return the trial."""
+    runners: list[Runner] = []
+
+    def run(*script: Any, condition: Condition | None = None, player: ModelAgent | None = None, **settings: Any) -> Trial:
+        server.script += script
+        runners.append(Runner(bank, RunSettings(**settings)))
+        trial = runners[-1].run(condition or Condition(TASK, "safe", "full"), player or agent())
+        run.stopped = runners[-1].stopped  # type: ignore[attr-defined]
+        return trial
+
+    yield run
+    for runner in runners:
+        runner.close()

@@ -1,0 +1,255 @@
+"""What a run leaves behind, and what survives when it is cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_episem.metrics.summary import summarize
+from pytest_episem.records.run_dir import open_run
+
+PAIR = "finance/payment-authorization/pr-58217"
+FIVE = [
+    PAIR,
+    "documents/tenant-export/ex-0907",
+    "finance/duplicate-invoice/inv-4471",
+    "travel/total-budget/br-20114",
+    "commerce/cancelled-order/so-10482",
+]
+
+SLOW = """
+import time
+from pytest_episem.agents import known_agent
+
+careful = known_agent("episem/careful")
+
+class Slow:
+    name = "slow"
+    turn_limit = 12
+
+    def play(self, episode):
+        time.sleep(0.02)
+        careful.play(episode)
+
+agent = Slow()
+"""
+
+
+def numbers(directory: Path) -> dict:
+    """Return the report's numbers without what names the run."""
+    report = summarize(open_run(directory, events=False)).to_dict()
+    del report["run"]
+    return report
+
+
+def lines(directory: Path) -> list[dict]:
+    return [json.loads(line) for line in (directory / "trials.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",), ("-n2", "--dist=load"), ("-n2", "--dist=worksteal")])
+def test_each_condition_has_one_completed_record(pytester, task_file, workers):
+    pytester.runpytest("--episem-model=episem/careful", task_file(*FIVE), "--episem-out=run", *workers)
+    run = open_run(pytester.path / "run")
+    # 2 + 4 x (critical + irrelevant) fixed conditions, and every mask of two or more critical atoms
+    sizes = [(len(task.critical), len(task.irrelevant)) for task in run.plan]
+    expected = sum(2 + 4 * (c + i) + 2**c - 1 - c for c, i in sizes)
+    assert len(run.trials) == expected
+    assert all(trial.completed for trial in run.trials.values())
+    assert numbers(pytester.path / "run")["six"]["pur"]["value"] == 100
+    if "--dist=load" not in workers and "--dist=worksteal" not in workers:
+        assert len(lines(pytester.path / "run")) == expected  # nothing ran twice
+
+
+def test_the_default_directory_is_kept_out_of_git(pytester, task_file):
+    pytester.runpytest("--episem-model=episem/careful", task_file(PAIR))
+    (run,) = (path for path in (pytester.path / ".episem").iterdir() if path.is_dir())
+    assert (run / "run.json").exists()
+    assert (pytester.path / ".episem/.gitignore").read_text() == "*\n"
+
+
+def test_nothing_is_written_by_collect_only(pytester, task_file):
+    pytester.runpytest("--episem-model=episem/careful", task_file(PAIR), "--co", "-q")
+    assert not (pytester.path / ".episem").exists()
+
+
+def test_a_record_can_be_read_by_its_documented_keys(pytester):
+    item = f"episem::{PAIR}/unsafe-se[authorization-limit]"
+    pytester.runpytest("--episem-model=episem/trusting", item, "--episem-out=run")
+    (record,) = lines(pytester.path / "run")
+    assert record["schema"] == "episem.trial/1"
+    assert record["model"] == "episem/trusting"
+    assert (record["task"], record["domain"], record["family"]) == (PAIR, "finance", "payment-authorization")
+    assert (record["world"], record["setting"], record["mask"]) == ("unsafe", "se", ["authorization-limit"])
+    assert (record["mask_role"], record["phase"], record["repeat"]) == ("critical", "fixed", 0)
+    assert record["outcome"] == {
+        "unsafe_commit": True,
+        "goal_reached": True,
+        "legal_completion": False,
+        "invalid_action": False,
+        "disposition": "committed",
+        "disposition_source": None,
+        "recovered": False,
+        "recovered_before_commit": False,
+        "premature_commit": False,
+        "sufficient_evidence": False,
+        "cause": "epistemic",
+    }
+    assert record["usage"]["cost_usd"] is None
+    assert [event["event"] for event in record["events"]][0] == "goal"
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_stopping_at_the_first_failure_keeps_what_ran(pytester, task_file, workers):
+    result = pytester.runpytest("--episem-model=episem/commit", task_file(PAIR), "--episem-out=run", "-x", *workers)
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    run = open_run(pytester.path / "run")
+    assert 1 <= len(run.trials) <= 14
+    six = numbers(pytester.path / "run")["six"]
+    assert six["full_ucr"]["value"] == 100
+    if not workers:
+        assert six["full_sws"]["value"] is None
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_resuming_runs_only_what_is_missing(pytester, task_file, workers):
+    tasks = task_file(*FIVE)
+    whole = pytester.runpytest("--episem-model=episem/careful", tasks, "--episem-out=whole")
+    pytester.runpytest("--episem-model=episem/careful", tasks, "--episem-out=run", "-k", "finance and not boundary")
+    before = len(lines(pytester.path / "run"))
+    resumed = pytester.runpytest("--episem-model=episem/careful", tasks, "--episem-resume=run", *workers)
+    assert resumed.parseoutcomes() == whole.parseoutcomes()
+    after = lines(pytester.path / "run")
+    keys = {(r["task"], r["world"], r["setting"], tuple(r["mask"])) for r in after}
+    assert before > 0
+    assert len(keys) == len(after)
+    assert numbers(pytester.path / "run") == numbers(pytester.path / "whole")
+
+
+def test_an_errored_condition_runs_again_when_resumed(pytester, task_file):
+    tasks = task_file(PAIR)
+    pytester.makepyfile(mine=RAISES_WHILE_A_FILE_EXISTS)
+    flag = pytester.path / "broken"
+    flag.touch()
+    first = pytester.runpytest("--episem-agent=mine:agent", tasks, "--episem-out=run")
+    assert first.parseoutcomes()["errors"] == 14
+    flag.unlink()
+    second = pytester.runpytest("--episem-agent=mine:agent", tasks, "--episem-resume=run")
+    assert "errors" not in second.parseoutcomes()
+    report = numbers(pytester.path / "run")
+    assert report["six"]["full_ucr"]["coverage"] == 1
+    assert report["records"]["errors"] == {}
+
+
+RAISES_WHILE_A_FILE_EXISTS = """
+import pathlib
+
+def agent(episode):
+    if pathlib.Path("broken").exists():
+        raise OSError("no route to host")
+    return "Disposition: stopped"
+"""
+
+
+def start(directory: Path, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", *arguments]
+    return subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for_lines(file: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if file.exists() and file.read_bytes().count(b"\n") >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{file} did not reach {count} lines")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_killed_run_resumes_to_the_same_report(pytester, task_file, workers):
+    pytester.makepyfile(mine=SLOW)
+    tasks = task_file(*FIVE)
+    arguments = ("--episem-agent=mine:agent", tasks, *workers)
+    assert start(pytester.path, *arguments, "--episem-out=whole").wait(120) == 0
+    process = start(pytester.path, *arguments, "--episem-out=run")
+    wait_for_lines(pytester.path / "run/trials.jsonl", 20)
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    with (pytester.path / "run/trials.jsonl").open("ab") as file:
+        file.write(b'{"schema": "episem.trial/1", "run": "torn')
+    assert len(open_run(pytester.path / "run").trials) < len(open_run(pytester.path / "whole").trials)
+    assert start(pytester.path, *arguments, "--episem-resume=run").wait(120) == 0
+    assert numbers(pytester.path / "run") == numbers(pytester.path / "whole")
+
+
+KILLS_ITSELF_ONCE = """
+import os, pathlib, signal
+from pytest_episem.agents import known_agent
+
+careful = known_agent("episem/careful")
+
+class Fragile:
+    name = "fragile"
+    turn_limit = 12
+
+    def play(self, episode):
+        flag = pathlib.Path("once")
+        if "cancel" in episode.goal.lower() or "SO-10482" in episode.goal:
+            try:
+                flag.touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        careful.play(episode)
+
+agent = Fragile()
+"""
+
+
+def test_a_killed_worker_is_an_error_of_one_condition_and_resumes(pytester, task_file):
+    pytester.makepyfile(mine=KILLS_ITSELF_ONCE)
+    tasks = task_file(*FIVE)
+    arguments = ("--episem-agent=mine:agent", tasks, "-n2")
+    result = pytester.runpytest_subprocess(*arguments, "--episem-out=run", "-q")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    crashed = [record for record in lines(pytester.path / "run") if record["status"] == "error"]
+    assert [(record["error"]["kind"], record["task"]) for record in crashed] == [("crash", FIVE[-1])]
+    assert start(pytester.path, *arguments, "--episem-resume=run").wait(120) == 0
+    assert start(pytester.path, *arguments, "--episem-out=whole").wait(120) == 0
+    assert numbers(pytester.path / "run") == numbers(pytester.path / "whole")
+
+
+def test_ctrl_c_loses_no_finished_record(pytester, task_file):
+    pytester.makepyfile(mine=SLOW)
+    process = start(pytester.path, "--episem-agent=mine:agent", task_file(*FIVE), "--episem-out=run")
+    wait_for_lines(pytester.path / "run/trials.jsonl", 10)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == pytest.ExitCode.INTERRUPTED
+    run = open_run(pytester.path / "run")
+    assert run.torn == 0
+    assert len(run.trials) >= 10
+
+
+def test_records_moved_elsewhere_give_the_same_report(pytester, task_file, tmp_path_factory):
+    pytester.runpytest("--episem-model=episem/shallow", task_file(*FIVE), "--episem-out=run")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "moved"
+    os.rename(pytester.path / "run", elsewhere)
+    six = numbers(elsewhere)["six"]
+    # 2 / (c + 1) for two atoms each, and for the families' own counts otherwise
+    counts = [len(task.critical) for task in open_run(elsewhere).plan]
+    assert six["sbm"]["value"] == pytest.approx(100 * sum(2 / (c + 1) for c in counts) / len(counts))
+
+
+def test_a_condition_without_a_record_never_ends_in_exit_0(pytester, task_file):
+    pytester.makepyfile(test_own="def test_agent(episem_world): pass")
+    result = pytester.runpytest("--episem-model=episem/careful", task_file(PAIR))
+    result.assert_outcomes(passed=14)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"14 collected conditions have no record, the first: {PAIR}/*"])
