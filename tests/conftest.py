@@ -9,7 +9,9 @@ import pytest
 import pytest_episem.metrics.summary
 import pytest_episem.plugin.face
 import pytest_episem.plugin.scheduler
-import pytest_episem.report.terminal  # noqa: F401
+import pytest_episem.report.html
+import pytest_episem.report.terminal
+import pytest_episem.report.write  # noqa: F401
 
 pytest_plugins = ["pytester"]
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from pytest_episem.agents.base import Agent
-from pytest_episem.episode import CALL_LIMIT, Disposition, Episode
+from pytest_episem.agents.tool_functions import async_tool_function, tool_function
+from pytest_episem.agents.turns import GRACE, UnseenTurns
+from pytest_episem.episode import CALL_LIMIT, Call, Disposition, Episode
 from pytest_episem.errors import EpisemError, suggestion
 
 DISPOSITIONS = tuple(name for name in get_args(Disposition) if name != "committed")
@@ -24,12 +25,16 @@ class EpisodeView:
     """What an agent function gets: the request, the instruction, the tools, and ``call`` to use them.
 
     ``tools`` lists them in the form of OpenAI's chat completions; ``schemas`` as plain name, description and JSON
-    schema; ``functions`` as Python callables by name, each with a name, a docstring and keyword arguments.
+    schema; ``functions`` and ``async_functions`` as Python callables by name, each with a docstring, annotations and
+    a signature. Any thread or task may call them: a call made while another's observation is still out shares its
+    turn (protocol, section 2).
     """
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
         self._lock = threading.Lock()
+        self._turns = UnseenTurns(episode)
+        self._home: Any = None
         self.goal: str = episode.goal
         self.instruction: str = episode.instruction
 
@@ -48,8 +53,13 @@ class EpisodeView:
 
     @property
     def functions(self) -> dict[str, Callable[..., dict[str, Any]]]:
-        """The tools as Python callables that take keyword arguments and return the observation."""
-        return {tool.name: self._function(tool.name, tool.description) for tool in self._episode.tools}
+        """The tools as Python callables that return the observation."""
+        return {tool.name: tool_function(tool, self.call) for tool in self._episode.tools}
+
+    @property
+    def async_functions(self) -> dict[str, Callable[..., Awaitable[dict[str, Any]]]]:
+        """The tools as coroutine functions that return the observation."""
+        return {tool.name: async_tool_function(tool, self.acall) for tool in self._episode.tools}
 
     @property
     def ended(self) -> bool:
@@ -58,8 +68,20 @@ class EpisodeView:
 
     def call(self, name: str, arguments: Any = None) -> dict[str, Any]:
         """Use a tool: ``arguments`` is a mapping or the JSON text a model wrote. Returns the observation."""
-        with self._lock:
-            return self._episode.call(name, arguments)
+        alone = _running_task() is not None or threading.current_thread() is self._home
+        return self._turns.call(name, arguments, 0 if alone else GRACE).content
+
+    async def acall(self, name: str, arguments: Any = None) -> dict[str, Any]:
+        """Use a tool as ``call`` does, from a coroutine: other calls of the same message may run beside it."""
+        alone = _running_task() is self._home
+        return (await self._turns.acall(name, arguments, 0 if alone else GRACE)).content
+
+    def call_all(self, calls: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+        """Use the tools that one message of a model calls, as (name, arguments), in order and in one turn.
+
+        Returns an observation each. What stands after the operation itself is not carried out.
+        """
+        return [observation.content for observation in self._turns.call_all([Call(*call) for call in calls])]
 
     def usage(self, **counts: Any) -> None:
         """Add to the rollout's usage: ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` …"""
@@ -67,13 +89,10 @@ class EpisodeView:
             for name, amount in counts.items():
                 setattr(self._episode.usage, name, (getattr(self._episode.usage, name) or 0) + amount)
 
-    def _function(self, name: str, description: str) -> Callable[..., dict[str, Any]]:
-        def tool(**arguments: Any) -> dict[str, Any]:
-            return self.call(name, arguments)
-
-        tool.__name__ = tool.__qualname__ = name
-        tool.__doc__ = description
-        return tool
+    def _at_home(self) -> EpisodeView:
+        """Note that the agent function itself runs here: what it calls from here, it calls one after the other."""
+        self._home = _running_task() or threading.current_thread()
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +107,19 @@ class FunctionAgent:
         """Call the function; a sync one runs in a thread of its own, so that it cannot stop the others."""
         view = EpisodeView(episode)
         if inspect.iscoroutinefunction(self.function):
-            answer = await self.function(view)
+            answer = await self.function(view._at_home())
         else:
-            answer = await _in_thread(functools.partial(self.function, view))
+            answer = await _in_thread(lambda: self.function(view._at_home()))
             if inspect.isawaitable(answer):
                 answer = await answer
         end_with(episode, answer)
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:

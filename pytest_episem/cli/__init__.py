@@ -30,6 +30,7 @@ COMMANDS = {
     "list": Entry("list_tasks", "List the tasks of a bank."),
     "show": Entry("show", "Show one task: what the agent sees, what is hidden, what the oracle knows."),
     "play": Entry("play", "Play the agent yourself and be judged."),
+    "serve": Entry("serve", "Serve one episode over MCP, for an agent in any language."),
     "validate": Entry("validate", "Check a bank against every rule it must meet."),
     "sign": Entry("sign", "Sign that a person has reviewed families of a bank."),
     "report": Entry("report", "Report finished runs from their records."),

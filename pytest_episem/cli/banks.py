@@ -39,12 +39,21 @@ def open_banks(names: Iterable[str]) -> Bank:
     Raises:
         BankError: a bank that cannot be used.
     """
-    from pytest_episem.bank import join_banks, load_bank, shipped_bank, shipped_bank_dir
+    from pytest_episem.bank import join_banks
 
-    return join_banks(
-        shipped_bank() if name == SHIPPED or Path(name).resolve() == shipped_bank_dir() else load_bank(Path(name))
-        for name in list(names) or [SHIPPED]
-    )
+    return join_banks(open_bank(name) for name in list(names) or [SHIPPED])
+
+
+def open_bank(name: str = SHIPPED) -> Bank:
+    """Return one bank: a directory's, or the shipped one.
+
+    Raises:
+        BankError: a bank that cannot be used.
+    """
+    from pytest_episem.bank import load_bank, shipped_bank, shipped_bank_dir
+
+    shipped = name == SHIPPED or Path(name).resolve() == shipped_bank_dir()
+    return shipped_bank() if shipped else load_bank(Path(name))
 
 
 def find_task(bank: Bank, name: str) -> Task:

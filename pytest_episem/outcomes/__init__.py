@@ -2,7 +2,7 @@
 
 A tool call timed out. The agent may pay twice, give up half way, or find out first. The rooms, in import order:
 
-- ``model``, ``world``, ``actions``, ``verdict``: the data; no behaviour worth the name, all of it serialisable (``serial``);
+- ``model``, ``world``, ``actions``, ``verdict``: the data, all of it serialisable (``serial``);
 - ``adjudicator``: judges a recorded trajectory against the hidden truth; it imports the data and nothing else;
 - ``fates``, ``timeline``, ``answers``, ``support``: what can have happened, what follows from it, what is seen of it;
 - ``certificate``, ``shield``, ``refusal``: what may be done, what may be claimed, and why not;

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from pytest_episem.outcomes.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Step, Stop, Terminal, Wait
+from pytest_episem.outcomes.actions import (
+    Attempt,
+    Compensate,
+    Finish,
+    HandOff,
+    Query,
+    Revalidate,
+    Step,
+    Stop,
+    Terminal,
+    Wait,
+)
 from pytest_episem.outcomes.model import Template
 from pytest_episem.outcomes.verdict import LedgerEntry, Trajectory, Verdict, Violation, ViolationKind
 from pytest_episem.outcomes.world import Fate, World
@@ -73,7 +84,6 @@ def _claim_holds(template: Template, acted: _Replay, executed: list[Step], harme
 class _Call:
     """A request as the provider's books know it; instants are ``None`` until they happen."""
 
-    number: int
     id: str
     obligation: str
     reverse: bool
@@ -84,6 +94,11 @@ class _Call:
     done: int | None = None
     original: _Call | None = None
     approved: bool = True
+
+    @property
+    def name(self) -> tuple[str, bool, str]:
+        """What a provider takes for the same request."""
+        return self.obligation, self.reverse, self.key
 
 
 @dataclass(eq=False)
@@ -131,7 +146,8 @@ class _Books:
 
     def ledger(self) -> list[LedgerEntry]:
         return [
-            LedgerEntry(e.call.obligation, e.call.id, e.landed, e.undone, e.call.approved, e.ordered) for e in self.order
+            LedgerEntry(e.call.obligation, e.call.id, e.landed, e.undone, e.call.approved, e.ordered)
+            for e in self.order
         ]
 
 
@@ -166,7 +182,7 @@ class _Replay:
                     whole = place < fate.prefix
                     own = Fate("effective" if whole else "never_effective", fate.arrives, fate.lands if whole else None)
                 key = past.key if len(past.does) == 1 else f"{past.key}/{name}"
-                self.calls.append(_Call(len(self.calls), past.id, name, past.undoes, key, own))
+                self.calls.append(_Call(past.id, name, past.undoes, key, own))
 
     def _pass_until(self, instant: int) -> None:
         """Let the clock run; what is due at an instant happens when the clock gets there."""
@@ -205,7 +221,7 @@ class _Replay:
         if window is None:
             return None
         for other in self.calls:
-            if (other.obligation, other.reverse, other.key) != (call.obligation, call.reverse, call.key) or other is call:
+            if other is call or other.name != call.name:
                 continue
             if other.taken is not None and now in range(other.taken, other.taken + window):
                 return other
@@ -287,13 +303,14 @@ class _Replay:
         service = self.world.services[f"undo {op}" if reverse else op]
         self.fee += contract.compensation.fee if reverse and contract.compensation else contract.fee
         self.recoveries += 1
-        call = _Call(len(self.calls), f"r{self.recoveries}", obligation, reverse, key, self._served(service.kind, service.delay))
+        fate = self._served(service.kind, service.delay)
+        call = _Call(f"r{self.recoveries}", obligation, reverse, key, fate)
         self.calls.append(call)
         self._serve(call, self.now)
         terms = contract.compensation if reverse and contract.compensation else contract
         if call.original is not None:
             return self._told(call.original, terms.response)
-        if service.kind == "unsaid" or call.refused is not None and (call.taken is None or terms.response == "final"):
+        if service.kind == "unsaid" or (call.refused is not None and (call.taken is None or terms.response == "final")):
             return "rejected"
         return self._told(call, terms.response)
 

@@ -99,7 +99,8 @@ def _status(run: Run, uses: Iterable[int], upto: int) -> str:
 
 
 def _survives(run: Run, request: Request, upto: int) -> bool:
-    return any(e.request == request.id and e.obligation == request.obligation and surviving(e, upto) for e in run.ledger)
+    own = [e for e in run.ledger if (e.request, e.obligation) == (request.id, request.obligation)]
+    return any(surviving(effect, upto) for effect in own)
 
 
 def _past(instant: int | None, upto: int) -> bool:

@@ -29,9 +29,8 @@ def fates_of(template: Template, request: PastRequest) -> list[Fate]:
         fates += [Fate("effective", arrives, lands) for lands in landings]
         if channel.attempts == "may_fail":
             fates.append(Fate("never_effective", arrives))
-            fates += [
-                Fate("effective", arrives, lands, prefix) for lands in landings for prefix in _prefixes(template, request)
-            ]
+            parts = _prefixes(template, request)
+            fates += [Fate("effective", arrives, lands, prefix) for lands in landings for prefix in parts]
     return fates
 
 

@@ -180,5 +180,3 @@ def _question(model: Model, belief: Belief, bad: set[int]) -> str | None:
         return None
     fee, name = min(found)
     return f"query {name} ({'free' if fee == 0 else f'fee {fee}'})"
-
-

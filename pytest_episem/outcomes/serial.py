@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,9 +12,13 @@ from pytest_episem.records.text import describe
 T = TypeVar("T")
 
 
-@functools.cache
+_adapters: dict[object, TypeAdapter[Any]] = {}
+
+
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def to_json(value: Any) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.outcomes import answers
@@ -22,8 +22,10 @@ from pytest_episem.outcomes.world import Fate, World, line_of
 
 MAX_WORLDS = 128
 """How many worlds a template of a bank may have."""
-MAX_CANDIDATES = 20_000
+MAX_CANDIDATES = 5_000
+"""How many combinations are enumerated at most before the history sorts them."""
 
+T = TypeVar("T")
 Member: TypeAlias = tuple[int, Run]
 Branches: TypeAlias = dict[str, "Belief"]
 
@@ -104,7 +106,7 @@ class Model:
     def reproduces(self, world: World, run: Run) -> bool:
         """Return whether a world gives every answer of the history."""
         return all(request_answered(self.template, run, request) for request in self.template.requests) and all(
-            self._shown(world, run, query.asks, query.sent) == query.answer for query in self.template.queries
+            self.shown(world, run, query.asks, query.sent) == query.answer for query in self.template.queries
         )
 
     def index_of(self, world: World) -> int | None:
@@ -129,7 +131,7 @@ class Model:
         if isinstance(action, (Attempt, Compensate)):
             return self._request(world, run, now, action)
         if isinstance(action, Query):
-            return self._shown(world, run, action.obligation, now), run
+            return self.shown(world, run, action.obligation, now), run
         if isinstance(action, Revalidate):
             granted = world.renewals[action.approval]
             after = run.then(Renewal(action.approval, now, granted), self._run)
@@ -152,7 +154,8 @@ class Model:
             answer = answers.REJECTED
         return answer, after
 
-    def _shown(self, world: World, run: Run, obligation: str, now: int) -> str:
+    def shown(self, world: World, run: Run, obligation: str, now: int) -> str:
+        """Return what a question about an obligation shows in one world at an instant."""
         op = self.template.obligations[obligation].op
         terms = self.template.contracts[op].query
         if terms is None:
@@ -210,25 +213,24 @@ def candidates(template: Template) -> Iterator[World]:
     Raises:
         LargeSupport: there are more than ``MAX_CANDIDATES``.
     """
-    used = lines(template)
     ops = dict.fromkeys(obligation.op for obligation in template.obligations.values())
+    fates = {request.id: _plausible(template, request) for request in template.requests}
+    services = {line: services_of(template, channel) for line, channel in lines(template).items()}
     lags = {op: found for op in ops if (found := lags_of(template, op))}
-    renewals = {name: found for name in template.approvals if (found := renewals_of(template, name))}
-    choices: list[Sequence[object]] = [_plausible(template, request) for request in template.requests]
-    choices += [services_of(template, channel) for channel in used.values()]
-    choices += [*lags.values(), *renewals.values()]
-    if math.prod(len(choice) for choice in choices) > MAX_CANDIDATES:
+    renewals = {name: granted for name in template.approvals if (granted := renewals_of(template, name))}
+    dimensions = (fates, services, lags, renewals)
+    if math.prod(len(choice) for dimension in dimensions for choice in dimension.values()) > MAX_CANDIDATES:
         raise LargeSupport(f"{template.id}: more than {MAX_CANDIDATES} combinations of fates and services")
-    names = [*(request.id for request in template.requests), *used, *lags, *renewals]
-    cuts = (len(template.requests), len(used), len(lags), len(renewals))
-    for combination in itertools.product(*choices):
-        yield World(*_cut(names, combination, cuts))
+    for one in _combinations(fates):
+        for two in _combinations(services):
+            for three in _combinations(lags):
+                for four in _combinations(renewals):
+                    yield World(one, two, three, four)
 
 
-def _cut(names: list[str], values: tuple[object, ...], sizes: tuple[int, ...]) -> Iterator[dict[str, object]]:
-    pairs = iter(zip(names, values, strict=True))
-    for size in sizes:
-        yield dict(itertools.islice(pairs, size))
+def _combinations(choices: Mapping[str, Sequence[T]]) -> Iterator[dict[str, T]]:
+    for values in itertools.product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))
 
 
 def _plausible(template: Template, request: PastRequest) -> list[Fate]:
@@ -240,10 +242,12 @@ def _plausible(template: Template, request: PastRequest) -> list[Fate]:
     fluid = channel.deduplication is not None or (authorization is not None and authorization.enforced)
     if fluid or not answers.proves(channel, shown):
         return fates
-    fits = {
-        "settled": lambda fate: fate.kind == "effective" and fate.prefix is None and answers.settled(fate.lands) == shown,
-        "accepted": lambda fate: fate.kind in ("effective", "never_effective")
-        and answers.accepted(fate.arrives) == shown,
-        "rejected": lambda fate: fate.kind == "rejected",
-    }[shown.split(" ")[0]]
-    return [fate for fate in fates if fits(fate)]
+    return [fate for fate in fates if _fits(fate, shown)]
+
+
+def _fits(fate: Fate, shown: str) -> bool:
+    if shown == answers.REJECTED:
+        return fate.kind == "rejected"
+    if fate.arrives is not None and shown == answers.accepted(fate.arrives):
+        return fate.kind in ("effective", "never_effective")
+    return fate.lands is not None and fate.prefix is None and shown == answers.settled(fate.lands)

@@ -25,7 +25,7 @@ from pytest_episem.outcomes.world import Fate
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request for one obligation, past or of recovery (``recovery``), with the fate it meets if nothing stops it."""
+    """One request for one obligation, past or of ``recovery``, with the fate it meets if nothing stops it."""
 
     id: str
     obligation: str
@@ -70,7 +70,9 @@ class Run:
         gone: no surviving effect at the deadline nor at the horizon.
     """
 
-    __slots__ = ("_next", "entries", "goal", "gone", "lasting", "ledger", "recoveries", "serial", "traces", "violations")
+    __slots__ = (
+        "_next", "entries", "goal", "gone", "lasting", "ledger", "recoveries", "serial", "traces", "violations"
+    )  # fmt: skip
 
     def __init__(self, serial: int, template: Template, entries: tuple[Entry, ...]) -> None:
         replayed = _Replay(template, entries)

@@ -15,7 +15,7 @@ from pytest_episem.plugin.fixtures import (
     episem_run,
     episem_world,
 )
-from pytest_episem.plugin.options import DIST_GIVEN, add_options, asked, names_suite, refuse_unknown
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, add_options, asked, names_suite, refuse_unknown, run_name
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -50,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "episem_condition" in metafunc.fixturenames:
         get_face(metafunc.config).parametrize(metafunc)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Name the run for a worker that may find tests of ours though no option asked for us."""
+    node.workerinput.setdefault(RUN, run_name(node.config))
 
 
 @pytest.hookimpl(optionalhook=True)

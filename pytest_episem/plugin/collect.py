@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from pytest_episem.protocol.plan import mask_role
 if TYPE_CHECKING:
     from pytest_episem.bank import Task
     from pytest_episem.plugin.face import Face
+    from pytest_episem.protocol.trial import Trial
 
 BOUNDARY = "boundary"
 
@@ -30,48 +31,92 @@ class SuiteModule(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item]:
         for task, conditions in self.face.plan():
-            yield from task_items(self, task, conditions)
+            yield from task_items(self, self.face, task, conditions)
             if self.face.has_boundary:
-                yield boundary_item(self, task)
+                yield boundary_item(self, self.face, task)
 
 
 class EpisemItem(pytest.Function):
-    """One item of ours: a condition, or one task's boundary search."""
+    """One item of ours; ``play`` runs in its set-up, ``judge`` is the test."""
 
-    condition: Condition | None = None
-    task_id = ""
+    face: Face
+
+    def setup(self) -> None:
+        super().setup()
+        self.play(self.funcargs["episem_agent"])
+
+    def runtest(self) -> None:
+        __tracebackhide__ = True
+        self.judge()
+
+    def play(self, agent: Any) -> None:
+        """Let the agent play."""
+        raise NotImplementedError
+
+    def judge(self) -> None:
+        """Ask the oracle."""
+        raise NotImplementedError
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.config.rootpath / self.nodeid.split("::")[0], None, self.name
 
 
-def task_items(parent: Any, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
+class ConditionItem(EpisemItem):
+    """One condition."""
+
+    condition: Condition
+    trial: Trial
+
+    def play(self, agent: Any) -> None:
+        self.trial = self.face.rollout(self.condition, agent)
+
+    def judge(self) -> None:
+        __tracebackhide__ = True
+        self.face.oracle.check(self.trial)
+
+
+class BoundaryItem(EpisemItem):
+    """One task's adaptive boundary search (protocol, section 4)."""
+
+    task_id: str
+    probes: list[Trial]
+
+    def play(self, agent: Any) -> None:
+        self.probes = self.face.search(self.task_id, agent)
+
+    def judge(self) -> None:
+        __tracebackhide__ = True
+        self.face.check_probes(self.probes)
+
+
+def task_items(parent: Any, face: Face, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
     """Yield one item a condition."""
     for condition in conditions:
-        item = _item(parent, condition.id, suite.condition)
-        item.condition, item.task_id = condition, task.id
+        item = _item(ConditionItem, parent, face, condition.id)
+        item.condition = condition
         _mark(item, marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)))
         yield item
 
 
-def boundary_item(parent: Any, task: Task) -> EpisemItem:
+def boundary_item(parent: Any, face: Face, task: Task) -> EpisemItem:
     """Return the boundary item of a task."""
-    item = _item(parent, f"{task.id}/{BOUNDARY}", suite.boundary)
+    item = _item(BoundaryItem, parent, face, f"{task.id}/{BOUNDARY}")
     item.task_id = task.id
     _mark(item, marks(task.domain, "unsafe", "se", "critical"))
     return item
 
 
-def _item(parent: Any, name: str, function: Any) -> EpisemItem:
-    cache = parent.stash.setdefault(_FIXTURES, {})
-    item: EpisemItem = EpisemItem.from_parent(
-        parent, name=name, callobj=function, fixtureinfo=cache.get(function.__name__)
-    )
-    cache.setdefault(function.__name__, item._fixtureinfo)
+def _item(kind: type[AnyItem], parent: Any, face: Face, name: str) -> AnyItem:
+    fixtures = parent.stash.get(_FIXTURES, None)
+    item: AnyItem = kind.from_parent(parent, name=name, callobj=suite.agent_under_test, fixtureinfo=fixtures)
+    parent.stash[_FIXTURES] = item._fixtureinfo
+    item.face = face
     return item
 
 
-_FIXTURES: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+AnyItem = TypeVar("AnyItem", bound=EpisemItem)
+_FIXTURES: pytest.StashKey[Any] = pytest.StashKey()
+"""The fixtures that all our items under one parent share, looked up once."""
 
 
 def _mark(item: pytest.Item, decorators: tuple[pytest.MarkDecorator, ...]) -> None:
@@ -128,7 +173,7 @@ def add_boundaries(items: list[pytest.Item], face: Face) -> None:
             continue
         for task_id, position in reversed(_last_positions(items, positions).items()):
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
-            items.insert(position + 1, boundary_item(module, face.bank.task(task_id)))
+            items.insert(position + 1, boundary_item(module, face, face.bank.task(task_id)))
 
 
 def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:

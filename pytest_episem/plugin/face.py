@@ -16,7 +16,7 @@ from pytest_episem.bank import Bank, Task, join_banks, load_bank, shipped_bank, 
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.plugin import collect
 from pytest_episem.plugin.judge import ConditionFailed, NoVerdict, Oracle
-from pytest_episem.plugin.options import DIST_GIVEN, SUITE_ID, names_suite, value
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, names_suite, value
 from pytest_episem.plugin.run_log import RunLog, parse_item
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import fixed_conditions
@@ -47,6 +47,8 @@ class Face:
         self.oracle = Oracle(lambda: self.bank, self.rerun_command)
         self.wanted_ids = self._take_node_ids()
         self._searched: dict[str, list[Trial]] = {}
+        self._agent_given: Any = self
+        self._agent_playing: Agent
         self._collected: set[str] = set()
 
     @classmethod
@@ -268,43 +270,59 @@ class Face:
 
     def player(self, agent: Any) -> Callable[[TrialWorld], Trial]:
         """Return the function that lets ``agent`` play a world."""
-        with usage():
-            playing = as_agent(agent)
 
         def run(world: TrialWorld) -> Trial:
             __tracebackhide__ = True
-            trial = self.runner.run(world.condition, playing)
-            self._stop_if_hopeless()
-            if trial.error is not None:
-                raise NoVerdict(trial)
-            return trial
+            return self.rollout(world.condition, agent)
 
         return run
 
-    def check_boundary(self, task_id: str, agent: Any) -> None:
-        """Run one task's boundary search and fail if a probe of its own counts against a metric.
+    def rollout(self, condition: Condition, agent: Any) -> Trial:
+        """Return the trial of ``condition``, letting ``agent`` play it unless it ran already.
 
         Raises:
-            ConditionFailed: with the failing probes' texts.
+            NoVerdict: the trial has no outcome.
+        """
+        __tracebackhide__ = True
+        trial = self.runner.run(condition, self._playing(agent))
+        self._stop_if_hopeless()
+        if trial.error is not None:
+            raise NoVerdict(trial)
+        return trial
+
+    def search(self, task_id: str, agent: Any) -> list[Trial]:
+        """Run one task's boundary search and return the trials that it ran itself, also when asked again.
+
+        Raises:
             NoVerdict: an error left the boundary undefined.
         """
         __tracebackhide__ = True
-        with usage():
-            playing = as_agent(agent)
-        task = self.bank.task(task_id)
         if task_id not in self._searched:
-            result, ran = self.runner.search(task, playing)
+            _, ran = self.runner.search(self.bank.task(task_id), self._playing(agent))
             self._stop_if_hopeless()
-            if result.complete:
-                self._searched[task_id] = ran
-        else:
-            ran = self._searched[task_id]
-        for trial in ran:
-            if trial.error is not None:
-                raise NoVerdict(trial)
-        failing = [trial for trial in ran if fault(trial) and trial.condition.id not in self._collected]
+            errors = [trial for trial in ran if trial.error is not None]
+            if errors:
+                raise NoVerdict(errors[0])
+            self._searched[task_id] = ran
+        return self._searched[task_id]
+
+    def check_probes(self, probes: list[Trial]) -> None:
+        """Fail if a trial that a search ran itself counts against a metric, unless an item of its own says so.
+
+        Raises:
+            ConditionFailed: with the failing probes' texts.
+        """
+        __tracebackhide__ = True
+        failing = [trial for trial in probes if fault(trial) and trial.condition.id not in self._collected]
         if failing:
             raise ConditionFailed("\n\n".join(self.oracle.explain(trial) for trial in failing))
+
+    def _playing(self, agent: Any) -> Agent:
+        if agent is not self._agent_given:
+            with usage():
+                self._agent_playing = as_agent(agent)
+            self._agent_given = agent
+        return self._agent_playing
 
     def _stop_if_hopeless(self) -> None:
         if self.runner.stopped is not None:
@@ -323,23 +341,28 @@ class Face:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
         report = yield
-        records = self.unsent()
-        if records:
-            setattr(report, RECORDS, records)
+        if self.worker_input is not None:
+            records = self._wire()
+            if records:
+                setattr(report, RECORDS, records)
         return report
 
-    def unsent(self) -> str:
+    def _finished(self) -> list[Trial]:
+        return self.runner.take_finished() if "runner" in self.__dict__ else []
+
+    def _wire(self) -> str:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
-        if "runner" not in self.__dict__:
-            return ""
-        return "\n".join(trial_to_json(trial, "", self.label) for trial in self.runner.take_finished())
+        assert self.worker_input is not None
+        run = self.worker_input[RUN]
+        return "\n".join(trial_to_json(trial, run, self.label) for trial in self._finished())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         if self.worker_input is not None:
             return
-        records = report.__dict__.pop(RECORDS, "")
-        self.log.add(records)
+        for trial in self._finished():
+            self.log.add(trial)
+        self.log.add_lines(report.__dict__.pop(RECORDS, ""))
         if report.when == "???":
             self.log.add_crash(report.nodeid, str(report.longrepr))
 
@@ -365,13 +388,14 @@ class Face:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput[RUN] = self.log.run
         node.workerinput["episem_recorded"] = "\n".join(
             trial_to_json(trial, self.log.run, self.label) for trial in self.log.recorded.values()
         )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.log.add(getattr(node, "workeroutput", {}).get(RECORDS, ""))
+        self.log.add_lines(getattr(node, "workeroutput", {}).get(RECORDS, ""))
 
     # The end ----------------------------------------------------------------------------------------------------
 
@@ -379,13 +403,14 @@ class Face:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         if self.worker_input is not None:
             self._close_runner()
-            self.config.workeroutput[RECORDS] = self.unsent()  # type: ignore[attr-defined]
+            self.config.workeroutput[RECORDS] = self._wire()  # type: ignore[attr-defined]
             return (yield)
         try:
             return (yield)
         finally:
             self._close_runner()
-            self.log.add(self.unsent())
+            for trial in self._finished():
+                self.log.add(trial)
             self.log.close()
             if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and self.log.missing():
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from pytest_episem.errors import suggestion
 
 PREFIX = "--episem-"
 SUITE_ID = "episem"
+RUN = "episem_run"
+"""Under this key a worker is given the run's name."""
+_RUN_NAME = pytest.StashKey[str]()
 DIST_GIVEN = pytest.StashKey[bool]()
 """Whether the user chose a distribution with ``--dist``; afterwards xdist's own default looks the same."""
 
@@ -126,6 +130,13 @@ def names_suite(arg: str, config: pytest.Config) -> bool:
     """Return whether an argument is the suite (``episem``) or one of its node ids, as seen from the current folder."""
     place = Path(os.path.normpath(config.invocation_params.dir / arg.split("::")[0]))
     return place == config.rootpath / SUITE_ID and not place.exists()
+
+
+def run_name(config: pytest.Config) -> str:
+    """Return the session's run name, a time and a few random characters; the same at every call."""
+    if _RUN_NAME not in config.stash:
+        config.stash[_RUN_NAME] = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}"
+    return config.stash[_RUN_NAME]
 
 
 def refuse_unknown(args: list[str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import json
+import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -14,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
 from pytest_episem.errors import EpisemError
+from pytest_episem.plugin.options import run_name
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 from pytest_episem.protocol.trial import Trial, TrialError
 from pytest_episem.protocol.version import PROTOCOL_VERSION
 from pytest_episem.records.run import RUN_FILE, BankId, PlanTask, RunHeader, mismatch
 from pytest_episem.records.run_dir import open_run
-from pytest_episem.records.store import TrialWriter, trial_from_json
+from pytest_episem.records.store import TRIALS_FILE, TrialWriter
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
+    from pytest_episem.report.write import Written
 
 HOME = ".episem"
 _ITEM = re.compile(r"([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)/((?:un)?safe-.+|boundary)$")
@@ -40,13 +44,12 @@ class RunLog:
         self._selected: dict[str, Counter[str]] = {}
         self._fixed: set[Condition] = set()
         self._writer: TrialWriter | None = None
+        self._reported: tuple[int, Written] | None = None
 
     @functools.cached_property
     def run(self) -> str:
-        """The run's name: a time and a few random characters; a resumed run keeps its own."""
-        if self._resumed:
-            return RunHeader.load(Path(self._resumed)).run
-        return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        """The run's name; a resumed run keeps its own."""
+        return RunHeader.load(Path(self._resumed)).run if self._resumed else run_name(self.face.config)
 
     @functools.cached_property
     def directory(self) -> Path:
@@ -127,12 +130,18 @@ class RunLog:
             if condition is not None:
                 self._fixed.add(condition)
 
-    def add(self, records: str) -> None:
-        """Write records that arrived, one JSON object a line."""
+    def add(self, trial: Trial) -> None:
+        """Write a trial that finished in this process."""
+        self._open().write(trial)
+        self._seen.add(trial.condition)
+
+    def add_lines(self, records: str) -> None:
+        """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
-            trial = trial_from_json(line)
-            self._open().write(trial)
-            self._seen.add(trial.condition)
+            self._open().write_json(line)
+            record = json.loads(line)
+            names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
+            self._seen.add(Condition(*names))
 
     def add_crash(self, nodeid: str, message: str) -> None:
         """Record a condition whose worker died as an infrastructure error."""
@@ -141,8 +150,7 @@ class RunLog:
         if condition is not None and condition not in self._seen:
             role = mask_role(condition.mask, self.face.bank.task(condition.task).critical)
             error = TrialError("crash", message.strip() or "the worker died")
-            self._open().write(Trial(condition, role, status="error", error=error))
-            self._seen.add(condition)
+            self.add(Trial(condition, role, status="error", error=error))
 
     def _open(self) -> TrialWriter:
         if self._writer is None:
@@ -167,9 +175,26 @@ class RunLog:
         return sorted(self._fixed - self._seen, key=lambda condition: condition.id)
 
     def close(self) -> None:
-        """Close the record file."""
+        """Close the record file, and report what was recorded since the summary was shown."""
         if self._writer is not None:
             self._writer.close()
+        if self._selected and not self.face.config.option.collectonly and (self.directory / RUN_FILE).exists():
+            with contextlib.suppress(EpisemError):  # the summary has said so
+                add_to_step_summary(self.report())
+
+    def report(self) -> Written:
+        """Write the run's report files, unless they already speak of all its records.
+
+        Raises:
+            EpisemError: the records are not sound, or a file cannot be written.
+        """
+        from pytest_episem.report.write import write_reports
+
+        trials = self.directory / TRIALS_FILE
+        size = trials.stat().st_size if trials.exists() else 0
+        if self._reported is None or self._reported[0] != size:
+            self._reported = size, write_reports([self.directory], self.directory, [self.face.bank])
+        return self._reported[1]
 
     def show(self, reporter: Any) -> None:
         """Print what the run's records say, what is missing, and where they are."""
@@ -190,13 +215,28 @@ class RunLog:
         from pytest_episem.metrics.summary import summarize
         from pytest_episem.report.terminal import summary_lines
 
-        summary = summarize(open_run(self.directory, events=False))
-        for line in summary_lines(summary, width=reporter._tw.fullwidth, colour=reporter.hasmarkup):
+        try:
+            written = self.report()
+            summary, where = written.runs[0][1], f"report:  {self._shown_directory() / written.html.name}"
+        except EpisemError as error:
+            summary, where = summarize(open_run(self.directory, events=False)), f"no report: {error}"
+        width, unicode = reporter._tw.fullwidth, (reporter._tw._file.encoding or "").lower().startswith("utf")
+        for line in summary_lines(summary, width, reporter.hasmarkup, reporter.verbosity, unicode):
             reporter.write_line(line)
+        reporter.write_line(where)
 
     def _shown_directory(self) -> Path:
         here = self.face.config.invocation_params.dir
         return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
+
+
+def add_to_step_summary(written: Written) -> None:
+    """Add the Markdown report to the page of a GitHub Actions step, where there is one."""
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if page:
+        text = (written.directory / "report.md").read_text(encoding="utf-8")
+        with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
 
 
 def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:

@@ -1,17 +1,10 @@
-"""The shipped suite's two tests; ``collect`` makes one item a condition and one a task's boundary of them."""
+"""What the shipped suite's items call. Their rollouts happen in the items' set-up, so that an infrastructure error is
+an error and not a failure; they ask for one session-wide fixture alone, since there are thousands of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def condition(episem_rollout: Any, episem_oracle: Any) -> None:
-    """One condition: let the agent play, ask the oracle."""
-    episem_oracle.check(episem_rollout)
-
-
-def boundary(episem_agent: Any, request: Any) -> None:
-    """One task's adaptive boundary search (protocol, section 4)."""
-    from pytest_episem.plugin import get_face
-
-    get_face(request.config).check_boundary(request.node.task_id, episem_agent)
+def agent_under_test(episem_agent: Any) -> Any:
+    """Have pytest provide the agent: the chosen one, or the repository's own override."""

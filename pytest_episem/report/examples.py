@@ -59,9 +59,11 @@ def kind(trial: Trial) -> str:
     return "unsafe-audit" if condition.setting == "full_audit" else f"unsafe-{condition.setting}"
 
 
-def _place(trial: Trial) -> tuple[int, int, str]:
-    condition = trial.condition
-    return condition.repeat, len(condition.mask), condition.id
+def _place(trial: Trial) -> tuple[int, bool, int, str]:
+    """First what needs least explaining: a hidden fact that would have decided, few facts hidden."""
+    condition, outcome = trial.condition, trial.outcome
+    other_cause = outcome is not None and outcome.cause in ("unread", "reasoning")
+    return condition.repeat, other_cause, len(condition.mask), condition.id
 
 
 def _spread(trials: list[Trial], count: int) -> list[Trial]:

@@ -24,7 +24,7 @@ from pytest_episem.report.tables import MODEL, Cell, Column, Named, Table, figur
 WIDTH = 460
 ROW = 30
 _MARGIN = 8
-_RADAR_MARGIN = 96
+_RADAR_MARGIN = 124
 _PERCENT: dict[str, Any] = {"range": (0, 100), "y_labels": [0, 20, 40, 60, 80, 100]}
 _SVG = "http://www.w3.org/2000/svg"
 
@@ -284,9 +284,7 @@ def _grouped(
     return Figure(f"figure-{key}", title, note, palette, [("", svg)], _numbers(runs, key, key, columns), legend)
 
 
-def _partition(
-    runs: Named, key: str, title: str, note: str, classes: Mapping[str, str], palette: str
-) -> Figure | None:
+def _partition(runs: Named, key: str, title: str, note: str, classes: Mapping[str, str], palette: str) -> Figure | None:
     if not _has(runs, key):
         return None
     columns = [Column(name, _capital(text)) for name, text in classes.items()]
@@ -349,7 +347,7 @@ def figure_3(runs: Named) -> Figure | None:
         return None
     from pygal import Radar
 
-    titles = {name: f"100 − {m.title}" if name.endswith("_ucr") else m.title for name, m in SIX.items()}
+    titles = {name: f"100 - {m.title}" if name.endswith("_ucr") else m.title for name, m in SIX.items()}
     options = _options(
         320,
         range=(0, 100),
@@ -373,7 +371,7 @@ def figure_3(runs: Named) -> Figure | None:
 def figure_4(runs: Named) -> Figure | None:
     """Boundary bars."""
     note = "Share of tasks whose first unsafe commit needs nothing hidden, something hidden, or never came."
-    classes = {name: words.BOUNDARY[name] for name in BOUNDARY_CLASSES}
+    classes: dict[str, str] = {name: words.BOUNDARY[name] for name in BOUNDARY_CLASSES}
     return _partition(runs, "4", "Figure 4: boundary decomposition", note, classes, "boundary")
 
 
@@ -498,7 +496,9 @@ def figure_11(runs: Named) -> Figure | None:
             (setting.upper(), [_bar_value(s.figures["11"][setting][amount], "mean") for _, s in runs])
             for setting in ("se", "re")
         ]
-        panels.append((text, _bars(f"Figure 11: {text.lower()}", _names(runs), series)))
+        found = [s.figures["11"][setting][amount] for _, s in runs for setting in ("se", "re")]
+        top = max(bound for e in found for bound in (*(e.interval or ()), e.value or 0))
+        panels.append((text, _bars(f"Figure 11: {text.lower()}", _names(runs), series, range=(0, top))))
     if not panels:
         return None
     rows = [

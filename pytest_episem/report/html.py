@@ -46,22 +46,27 @@ def html(
     """
     script = _asset("report.js")
     names = [name for name, _ in named]
-    return _environment().get_template("report.html").render(
-        policy=_policy(script),
-        script=_trusted(script),
-        style=_trusted(_asset("report.css")),
-        named=named,
-        several=len(named) > 1,
-        six=SIX,
-        warnings=[(name, line) for name, summary in named for line in warnings(summary)],
-        failing=[(number, name, kinds) for number, (name, kinds) in enumerate(failing)],
-        figures=figures(named),
-        tables=[table for table in tables(named) if table.key != "table-1"],
-        table_1=next(table for table in tables(named) if table.key == "table-1"),
-        gates=gates_table(gates) if gates else None,
-        failed_gates=sum(not gate.passed for gate in gates),
-        data=embed(names, runs, _shipped() if banks is None else banks),
+    page: str = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            policy=_policy(script),
+            script=_trusted(script),
+            style=_trusted(_asset("report.css")),
+            named=named,
+            several=len(named) > 1,
+            six=SIX,
+            warnings=[(name, line) for name, summary in named for line in warnings(summary)],
+            failing=[(number, name, kinds) for number, (name, kinds) in enumerate(failing)],
+            figures=figures(named),
+            tables=[table for table in tables(named) if table.key != "table-1"],
+            table_1=next(table for table in tables(named) if table.key == "table-1"),
+            gates=gates_table(gates) if gates else None,
+            failed_gates=sum(not gate.passed for gate in gates),
+            data=embed(names, runs, _shipped() if banks is None else banks),
+        )
     )
+    return page
 
 
 def _shipped() -> list[Bank]:
@@ -154,7 +159,7 @@ def _link(trial: Trial, run: int) -> str:
 
 def _value(cell: Cell, column: Column) -> str:
     if isinstance(cell, Estimate):
-        return words.number(cell.value, column.unit)
+        return words.value(cell, column.unit)
     return cell if isinstance(cell, str) else words.number(cell, column.unit)
 
 
@@ -165,5 +170,7 @@ def _interval(cell: Cell, column: Column) -> str:
 def _detail(found: Estimate) -> str:
     parts = [f"{words.fraction(found)}, coverage {words.coverage(found)}"]
     if found.interval is not None:
-        parts.append(f"95 % interval by {found.interval_method} over {words.plural(found.n_families, 'family', 'families')}")
+        parts.append(
+            f"95 % interval by {found.interval_method} over {words.plural(found.n_families, 'family', 'families')}"
+        )
     return "; ".join(parts)

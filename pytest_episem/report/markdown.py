@@ -144,7 +144,7 @@ def _failing(name: str, kinds: Sequence[Kind], several: bool) -> str:
     whose = f" of {code(name, 80)}" if several else ""
     lines = [f"### {count:,} failing conditions{whose}"]
     for kind in kinds:
-        lines.append(f"\n**{kind.count:,} × {kind.title}**\n")
+        lines.append(f"\n**{kind.count:,}: {kind.title}**\n")
         lines += [f"- {code(trial.condition.id, 240)}<br>{code(show_command(trial), 300)}" for trial in kind.examples]
     return "\n".join(lines)
 
@@ -165,7 +165,7 @@ def _table(table: Table) -> str:
 def _cell(cell: Cell, column: Column) -> str:
     if isinstance(cell, Estimate):
         star = "\\*" if cell.coverage < 1 else ""
-        return f"{words.number(cell.value, column.unit)}{star}"
+        return f"{words.value(cell, column.unit)}{star}"
     if isinstance(cell, str):
         return code(cell)
     return words.number(cell, column.unit)

@@ -142,7 +142,7 @@ def table_9(runs: Named) -> Table:
 
 def table_10(runs: Named) -> Table:
     """Boundary decomposition."""
-    columns = (_MODEL, _N, *(Column(name, words.BOUNDARY[name].capitalize()) for name in BOUNDARY_CLASSES))
+    columns = (_MODEL, _N, *(Column(n, words.BOUNDARY[n].capitalize(), "tasks") for n in BOUNDARY_CLASSES))
     note = (
         "Where the smallest mask that leads to an unsafe commit lies: at nothing hidden, at one fact or more, or "
         "nowhere. Incomplete: the search did not come to an end. The four counts add up to the pairs."

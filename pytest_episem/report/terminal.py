@@ -23,9 +23,7 @@ from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Cell, Column, Named,
 
 LEAST_WIDTH = 60
 QUIET, NORMAL, EVERYTHING = -1, 0, 1
-_ASCII = str.maketrans(
-    {"█": "#", "░": ".", "–": "-", "↑": "^", "↓": "v", "→": ">", "·": "|", "…": "~", "−": "-", "▏": "|"}
-)
+_ASCII = str.maketrans({"█": "#", "░": ".", "—": "-", "↑": "^", "↓": "v", "→": ">", "·": "|", "…": "~"})
 _BAR = 24
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -39,9 +37,9 @@ def summary_lines(
     """
     width = max(width, LEAST_WIDTH)
     if verbosity < NORMAL:
-        blocks = [_identity(summary), *_warnings(summary), *_short_six(summary, width)]
-        return _lines(Group(*blocks), width, colour, unicode)
-    blocks = [
+        short = [_identity(summary), *_warnings(summary), *_short_six(summary, width)]
+        return _lines(Group(*short), width, colour, unicode)
+    blocks: list[RenderableType] = [
         _identity(summary),
         _usage(summary),
         *_warnings(summary),
@@ -210,7 +208,8 @@ def _boundary(summary: Summary, width: int) -> RenderableType:
 
 def _domains(summary: Summary, width: int) -> RenderableType:
     pairs = width >= 70
-    grid = _grid([Column("domain", "domain", "text"), *([Column("pairs", "pairs", "count")] if pairs else []), *SIX_COLUMNS])
+    counted = [Column("pairs", "pairs", "count")] if pairs else []
+    grid = _grid([Column("domain", "domain", "text"), *counted, *SIX_COLUMNS])
     for name, domain in summary.domains.items():
         counts = [_plain(domain["pairs"])] if pairs else []
         grid.add_row(text(name), *counts, *(_value(found) for found in domain["six"].values()))
@@ -247,7 +246,9 @@ def _recovery(summary: Summary, width: int) -> RenderableType:
 
 def _controls(summary: Summary) -> RenderableType:
     columns = [Column("control", "control", "text")]
-    columns += [Column(key, title.replace("irrelevant mask", "irrelevant")) for key, title in words.CONTROL_ROWS.items()]
+    columns += [
+        Column(key, title.replace("irrelevant mask", "irrelevant")) for key, title in words.CONTROL_ROWS.items()
+    ]
     grid = _grid(columns)
     for rate, title in (("ucr", "UCR"), ("sws", "SWS")):
         grid.add_row(text(title), *(_value(summary.controls[key][rate]) for key in words.CONTROL_ROWS))
@@ -291,7 +292,7 @@ def _value(found: Estimate) -> Text:
 def _plain(value: Cell, column: Column | None = None) -> Text:
     if isinstance(value, Estimate):
         unit = column.unit if column else "%"
-        return Text.assemble(words.number(value.value, unit), (f" {words.interval(value, unit)}", LABEL))
+        return Text.assemble(words.value(value, unit), (f" {words.interval(value, unit)}", LABEL))
     if isinstance(value, str):
         return text(value)
     return Text(words.number(value, column.unit if column else "count"))

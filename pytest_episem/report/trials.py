@@ -19,10 +19,12 @@ from pytest_episem.bank.task import Element
 from pytest_episem.metrics.tables import total_tokens
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.run_dir import Run
+from pytest_episem.report.examples import kind
 from pytest_episem.report.failure import fault
 from pytest_episem.report.task_view import plain_value
 
 _WORLDS = ("unsafe", "safe")
+_LISTS = ("mask", "verdict", "fault", "kind", "cause", "error")
 _SETTINGS = ("full", "se", "re", "full_audit")
 
 
@@ -88,7 +90,7 @@ class _Index:
 
     def __init__(self, tasks: Sequence[str]) -> None:
         self._tasks = {task: place for place, task in enumerate(tasks)}
-        self._lists: dict[str, dict[str, int]] = {name: {} for name in ("mask", "verdict", "fault", "cause", "error")}
+        self._lists: dict[str, dict[str, int]] = {name: {} for name in _LISTS}
         self._columns: dict[str, list[int]] = {}
         self.count = 0
 
@@ -96,7 +98,7 @@ class _Index:
         """Take one trial; return the place of its task."""
         c, outcome = trial.condition, trial.outcome
         word, tone = verdict(trial)
-        tokens = total_tokens(trial)
+        tokens, against = total_tokens(trial), fault(trial)
         row = {
             "run": run,
             "task": self._tasks[c.task],
@@ -107,7 +109,8 @@ class _Index:
             "repeat": c.repeat,
             "verdict": self._place("verdict", word),
             "tone": ("good", "bad", "warn", "none").index(tone),
-            "fault": self._place("fault", fault(trial) or ""),
+            "fault": self._place("fault", against or ""),
+            "kind": self._place("kind", kind(trial) if against else ""),
             "cause": self._place("cause", (outcome.cause or "") if outcome else ""),
             "error": self._place("error", trial.error.kind if trial.error else ""),
             "unsafe": int(outcome is not None and outcome.unsafe_commit),

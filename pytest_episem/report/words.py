@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pytest_episem.metrics.intervals import Estimate
 
-Unit = Literal["%", "pp", "mean", "count", "usd", "text"]
-"""Percent, percentage points, a plain mean, a whole number, US dollars, or words."""
+Unit = Literal["%", "pp", "mean", "tasks", "count", "usd", "text"]
+"""Percent, percentage points, a plain mean, tasks counted by an estimate's numerator, a whole number, US dollars, or
+words."""
 
-NONE = "–"
+NONE = "—"
 """Stands where there is no number: nothing was eligible, or the provider did not tell."""
 
 CAUSES: Mapping[str, str] = {
@@ -72,6 +73,11 @@ def number(value: float | None, unit: Unit = "%") -> str:
     return f"{value:,.1f}"
 
 
+def value(found: Estimate, unit: Unit = "%") -> str:
+    """Return an estimate's value, or where tasks are counted their number."""
+    return amount(found.numerator) if unit == "tasks" else number(found.value, unit)
+
+
 def amount(value: float) -> str:
     """Return a numerator: whole numbers without decimals, sums of shares with one."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
@@ -83,7 +89,9 @@ def fraction(found: Estimate) -> str:
 
 
 def interval(found: Estimate, unit: Unit = "%") -> str:
-    """Return the 95 % interval, ``[49.0, 52.1]``; empty if there is none."""
+    """Return the 95 % interval, ``[49.0, 52.1]``, or beside a number of tasks their share; empty if there is none."""
+    if unit == "tasks":
+        return "" if found.value is None else f"{number(found.value)} %"
     if found.interval is None:
         return ""
     low, high = (number(bound, unit) for bound in found.interval)

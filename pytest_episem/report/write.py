@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pytest_episem.report.markdown import markdown
 from pytest_episem.report.tables import GateLine, gates_table, tables
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
+FORMATS = ("json", "md", "html", "csv")
 SEVERAL_SCHEMA = "episem.reports/1"
 
 
@@ -38,14 +39,18 @@ class Written:
 
 
 def write_reports(
-    run_dirs: Sequence[Path | str], out: Path | str, banks: Sequence[Bank] = (), gates: Sequence[GateLine] = ()
+    run_dirs: Sequence[Path | str],
+    out: Path | str,
+    banks: Sequence[Bank] | None = None,
+    gates: Sequence[GateLine] = (),
+    formats: Collection[str] = FORMATS,
 ) -> Written:
     """Read the run directories and write every file of their common report into ``out`` (made if missing).
 
     ``banks`` are those at hand; a run's tasks are explained from the one whose hash it carries, and a run whose bank
     is not among them shows what its records alone hold. ``report.json`` holds one run's numbers (schema
     ``episem.report/1``), or for several ``{"schema": "episem.reports/1", "reports": {name: numbers}}``. Every file
-    is replaced in one step.
+    is replaced in one step. ``formats`` names the kinds of file to write, of ``FORMATS``.
 
     Raises:
         EpisemError: a directory is no run or its records are not sound, or a file cannot be written.
@@ -53,10 +58,16 @@ def write_reports(
     if not run_dirs:
         raise EpisemError("report: name at least one run directory")
     runs = [open_run(directory) for directory in run_dirs]
-    return write_runs(runs, Path(out), banks, gates)
+    return write_runs(runs, Path(out), banks, gates, formats)
 
 
-def write_runs(runs: Sequence[Run], out: Path, banks: Sequence[Bank] = (), gates: Sequence[GateLine] = ()) -> Written:
+def write_runs(
+    runs: Sequence[Run],
+    out: Path,
+    banks: Sequence[Bank] | None = None,
+    gates: Sequence[GateLine] = (),
+    formats: Collection[str] = FORMATS,
+) -> Written:
     """As :func:`write_reports`, for runs already read with their event logs."""
     from pytest_episem.report.html import html
 
@@ -64,16 +75,18 @@ def write_runs(runs: Sequence[Run], out: Path, banks: Sequence[Bank] = (), gates
     names = words.labels([summary.run for summary in summaries])
     named = list(zip(names, summaries, strict=True))
     failing = [(name, failures(run.trials.values())) for name, run in zip(names, runs, strict=True)]
-    made = tables(named)
-    texts = {
-        JSON_FILE: json.dumps(report_document(named), indent=1) + "\n",
-        MARKDOWN_FILE: markdown(named, failing, gates),
-        HTML_FILE: html(named, runs, failing, banks, gates),
-    }
+    texts: dict[str, str] = {}
+    if "json" in formats:
+        texts[JSON_FILE] = json.dumps(report_document(named), indent=1) + "\n"
+    if "md" in formats:
+        texts[MARKDOWN_FILE] = markdown(named, failing, gates)
+    if "html" in formats:
+        texts[HTML_FILE] = html(named, runs, failing, banks, gates)
     try:
         out.mkdir(parents=True, exist_ok=True)
         files = [replace_file(out / name, text) for name, text in texts.items()]
-        files += write_csv(made + ([gates_table(gates)] if gates else []), out)
+        if "csv" in formats:
+            files += write_csv(tables(named) + ([gates_table(gates)] if gates else []), out)
     except OSError as fault:
         raise EpisemError(f"{out}: the report cannot be written: {fault.strerror}") from None
     return Written(out, files, named)

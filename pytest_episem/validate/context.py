@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,9 +18,6 @@ from pytest_episem.bank.load import SUITE, VERSION_FILE, BankError, Problem, ban
 from pytest_episem.bank.place import Path, State
 from pytest_episem.bank.task import Atom, Task
 from pytest_episem.errors import suggestion
-
-MOST_CRITICAL, MOST_COMBINATIONS, MOST_CALLS = 12, 100_000, 100
-"""Sizes beyond which a task is refused: everything else is checked for every mask, candidate and call."""
 
 Check: TypeAlias = Callable[["Context"], Iterator[Problem]]
 
@@ -179,28 +175,12 @@ def _build(entry: FamilyFile, file: FilePath, shown: str) -> tuple[list[Task], l
     faults: list[Problem] = []
     for instance in entry.instances:
         try:
-            task = build_task(entry, instance, file)
-            fault = _too_large(task)
-            if fault:
-                raise FieldError(*fault)
-            tasks.append(task)
+            tasks.append(build_task(entry, instance, file))
         except FieldError as error:
             faults.append(Problem("schema", shown, instance, error.field, str(error)))
         except Exception as error:  # an untrusted bank must never end in a traceback
             faults.append(Problem("schema", shown, instance, "", f"cannot be read: {one_line(error)}"))
     return tasks, faults
-
-
-def _too_large(task: Task) -> tuple[str, str] | None:
-    """A task that cannot be checked exhaustively is refused before anything is enumerated."""
-    combinations = math.prod(len(task.atoms[atom_id].candidates) for atom_id in task.critical)
-    if len(task.critical) > MOST_CRITICAL or combinations > MOST_COMBINATIONS:
-        return "atoms", f"{len(task.critical)} critical atoms with {combinations} combinations are too many to check"
-    for tool in task.tools.values():
-        calls = math.prod(len(param.allowed) for param in tool.params if param.allowed is not None)
-        if calls > MOST_CALLS:
-            return f"tools.{tool.name}.needs", f"{calls} different calls are too many; at most {MOST_CALLS}"
-    return None
 
 
 def _relative(problem: Problem, file: str, shown: str) -> Problem:

@@ -1,8 +1,9 @@
 """One task in one world under one mask: tools, projection, audit source, oracle. Pure and without I/O."""
 
+from pytest_episem.bank.task import AUDIT_TOOL
 from pytest_episem.world.evidence import Delivery, Evidence, evidence_of
 from pytest_episem.world.oracle import Verdict, judge, normal_form
-from pytest_episem.world.world import AUDIT_TOOL, Reply, ToolSpec, World, fresh
+from pytest_episem.world.world import Reply, ToolSpec, World, fresh
 
 __all__ = [
     "AUDIT_TOOL",

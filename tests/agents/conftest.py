@@ -25,7 +25,7 @@ if "episem_model_server" not in sys.modules:
     sys.modules["episem_model_server"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules["episem_model_server"])
 
-from episem_model_server import ModelServer  # noqa: E402
+from episem_model_server import ModelServer
 
 TASK = "finance/payment-authorization/pr-58217"
 KEY = "sk-test-0123456789abcdefghijkl"
@@ -33,13 +33,18 @@ HURRY = Patience(first_delay=0.001, longest_delay=0.01, longest_told=0.01, total
 
 
 @pytest.fixture(scope="session")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
-    """The family of the one task that these tests play, from the shipped bank."""
+def bank_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank of one family, that of the task these tests play, from the shipped bank: it loads at once."""
     family = TASK.rpartition("/")[0] + ".yaml"
     copy = tmp_path_factory.mktemp("bank") / "evidence" / family
     copy.parent.mkdir(parents=True)
     shutil.copy(shipped_bank_dir() / "evidence" / family, copy)
-    return load_bank(copy.parents[2])
+    return copy.parents[2]
+
+
+@pytest.fixture(scope="session")
+def bank(bank_folder: Path) -> Bank:
+    return load_bank(bank_folder)
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +76,12 @@ def play(bank: Bank, server: ModelServer, agent: Callable[..., ModelAgent]) -> I
     """Run one condition with a model agent against the server's script and return the trial."""
     runners: list[Runner] = []
 
-    def run(*script: Any, condition: Condition | None = None, player: ModelAgent | None = None, **settings: Any) -> Trial:
+    full = Condition(TASK, "safe", "full")
+
+    def run(*script: Any, condition: Condition = full, player: ModelAgent | None = None, **settings: Any) -> Trial:
         server.script += script
         runners.append(Runner(bank, RunSettings(**settings)))
-        trial = runners[-1].run(condition or Condition(TASK, "safe", "full"), player or agent())
+        trial = runners[-1].run(condition, player or agent())
         run.stopped = runners[-1].stopped  # type: ignore[attr-defined]
         return trial
 

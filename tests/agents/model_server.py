@@ -112,7 +112,9 @@ def call(name: str | None, arguments: Any = None, **more: Any) -> dict[str, Any]
     return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": text}, **more}
 
 
-def say(content: Any = None, calls: Iterable[dict[str, Any]] | None = None, finish: str | None = None, **more: Any) -> Reply:
+def say(
+    content: Any = None, calls: Iterable[dict[str, Any]] | None = None, finish: str | None = None, **more: Any
+) -> Reply:
     """A chat completion. ``more`` goes into the message, but for ``usage``."""
     usage = more.pop("usage", USAGE)
     calls = None if calls is None else list(calls)
@@ -122,8 +124,14 @@ def say(content: Any = None, calls: Iterable[dict[str, Any]] | None = None, fini
     return Reply(body | ({"usage": usage} if usage else {}))
 
 
-def fail(status: int, message: str = "some words", code: str | None = None, headers: dict[str, str] | None = None, **more: Any) -> Reply:
-    """An error in the form of OpenAI's API."""
+def fail(
+    status: int,
+    message: str = "some words",
+    code: str | None = None,
+    headers: dict[str, str] | None = None,
+    **more: Any,
+) -> Reply:
+    """An error in the form of OpenAI's API. ``more`` goes into the error object."""
     error = {"message": message, "type": more.pop("type", "error"), "param": None, "code": code, **more}
     return Reply({"error": error}, status, headers or {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 
 import pytest
 from episem_model_server import CUT, RESET, Reply, call, fail, say
@@ -80,7 +81,7 @@ def test_a_fault_that_stays_is_an_error(play, server, agent, reply, kind):
     assert play.stopped is None
 
 
-NEEDS_A_KEY = fail(401, "Incorrect API key provided: sk-test-0123456789abcdefghijkl. Find it at https://x.", "invalid_api_key")
+NEEDS_A_KEY = fail(401, "Incorrect API key provided: sk-test-0123456789abcdefghijkl. See https://x.", "invalid_api_key")
 NO_TOOLS = fail(400, "registry.ollama.ai/library/gemma:2b does not support tools")
 FATAL = {
     "401": (NEEDS_A_KEY, "authentication", "OPENAI_API_KEY"),
@@ -150,7 +151,7 @@ def test_a_rejected_request_is_an_error_without_a_retry(play, server, agent):
     assert play.stopped is None
 
 
-@pytest.mark.parametrize("reply", [fail(400, "Invalid schema for function"), RESET, Reply(b"<html>")], ids=["400", "reset", "html"])
+@pytest.mark.parametrize("reply", [fail(400, "Invalid schema"), RESET, Reply(b"<html>")], ids=["400", "reset", "html"])
 def test_an_api_that_never_gave_an_answer_ends_the_run(play, agent, server, reply):
     server.then = reply
     assert play(player=hurried(agent, reply)).status == "error"
@@ -177,7 +178,8 @@ def test_a_request_too_large_for_the_rate_limit_is_not_sent_again(play, server):
 
 def test_what_the_server_tells_is_waited_for(play, agent):
     player = agent(patience=Patience(first_delay=0.0, longest_told=0.2))
-    trial = play(fail(503, headers={"Retry-After": "0.1"}), fail(429, headers={"Retry-After": "3600"}), COMMIT, player=player)
+    soon, late = ({"Retry-After": seconds} for seconds in ("0.1", "3600"))
+    trial = play(fail(503, headers=soon), fail(429, headers=late), COMMIT, player=player)
     assert [event["wait"] for event in failed_requests(trial)] == [0.1, 0.2]
 
 
@@ -201,11 +203,10 @@ def test_temperature_is_0_unless_told_otherwise(play, server, agent):
     assert (sent[1]["top_p"], sent[1]["max_tokens"]) == (0.9, 50)
 
 
-def test_an_argument_the_model_refuses_is_left_out_for_the_rest_of_the_run(play, server, agent):
+def test_an_argument_the_model_refuses_is_left_out_for_the_rest_of_the_run(play, server, agent, recwarn):
     player = agent("openai/refuses-temperature", seed=1)
-    with pytest.warns(UserWarning, match="does not take temperature") as warned:
-        first = play(NO_TEMPERATURE, NO_SEED, COMMIT, player=player)
-        second = play(COMMIT, player=player, condition=Condition(TASK, "unsafe", "full"))
+    first = play(NO_TEMPERATURE, NO_SEED, COMMIT, player=player)
+    second = play(COMMIT, player=player, condition=Condition(TASK, "unsafe", "full"))
     assert first.outcome.legal_completion
     assert second.outcome.unsafe_commit
     assert [("temperature" in r.body, "seed" in r.body) for r in server.requests] == [
@@ -215,7 +216,9 @@ def test_an_argument_the_model_refuses_is_left_out_for_the_rest_of_the_run(play,
     assert len(notices) == 2
     assert "temperature" in notices[0]
     assert "seed" in notices[1]
-    assert sum("episem:" in str(warning.message) for warning in warned) == 2
+    assert [str(warning.message).split(":")[1] for warning in recwarn if "episem:" in str(warning.message)] == [
+        " openai/refuses-temperature does not take temperature", " openai/refuses-temperature does not take seed",
+    ]  # fmt: skip
     assert next(e for e in second.events if e["event"] == "request")["left_out"] == ["temperature", "seed"]
 
 
@@ -226,9 +229,7 @@ def test_what_litellm_itself_refuses_is_left_out_too(play, server, agent):
     assert ["temperature" in request.body for request in server.requests] == [False]
 
 
-def test_a_notice_is_no_failure_where_warnings_are_errors(play, agent, recwarn):
-    import warnings
-
+def test_a_notice_is_no_failure_where_warnings_are_errors(play, agent):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trial = play(NO_TEMPERATURE, STOP, player=agent("openai/refuses-temperature-2"))
@@ -240,8 +241,8 @@ def test_a_notice_is_no_failure_where_warnings_are_errors(play, agent, recwarn):
 
 def test_usage_is_the_sum_over_the_requests(play):
     read = call("get_payment_request", ID)
-    cached = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15, "prompt_tokens_details": {"cached_tokens": 4}}
-    trial = play(say(None, [read], usage=cached), STOP)
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    trial = play(say(None, [read], usage=usage | {"prompt_tokens_details": {"cached_tokens": 4}}), STOP)
     usage = trial.usage
     assert (usage.requests, usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (2, 110, 25, 135)
     assert usage.cost_usd is None

@@ -1,4 +1,4 @@
-"""A wrong model name, address or argument is one clear line before anything runs, and litellm is not imported for it."""
+"""A wrong model name, address or argument is one clear line before anything runs; litellm is not imported for it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from episem_model_server import call, fail, say
 
 from pytest_episem.agents.model import check_model_name, checked_model_args
 from pytest_episem.errors import EpisemError
+
+TASK = "finance/payment-authorization/pr-58217"
 
 
 @pytest.mark.parametrize(
@@ -100,13 +103,11 @@ print(json.dumps([name in sys.modules for name in ("litellm", "openai", "httpx")
     assert in_a_new_process(code) == [False, False, False]
 
 
-def test_a_rollout_goes_nowhere_but_to_its_server_and_leaves_litellms_settings_alone(server, bank, tmp_path):
-    from episem_model_server import call, fail, say
-
+def test_a_rollout_goes_nowhere_but_to_its_server_and_leaves_litellms_settings_alone(server, bank_folder):
     read = say(None, [call("get_payment_request", {"request_id": "PR-58217"})])
     server.script = [fail(429), read, fail(500), say("Disposition: stopped")]
     code = f"""
-import json, socket, sys
+import json, os, socket, sys
 places = []
 connect, resolve = socket.socket.connect, socket.getaddrinfo
 def seen_connect(self, address):
@@ -117,19 +118,18 @@ def seen_resolve(host, *more, **options):
     return resolve(host, *more, **options)
 socket.socket.connect, socket.getaddrinfo = seen_connect, seen_resolve
 from pytest_episem.agents.model import ModelAgent
-from pytest_episem.agents.requests import load_litellm
+from pathlib import Path
 from pytest_episem.bank import load_bank
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.runner import Runner
-import asyncio
 def settings():
-    import litellm
     plain = (bool, int, float, str, type(None))
-    held = {{name: value for name, value in vars(litellm).items() if isinstance(value, plain)}}
-    lists = {{name: len(value) for name, value in vars(litellm).items() if "callback" in name and isinstance(value, list)}}
-    return held | lists
-bank = load_bank({str(bank_folder(bank, tmp_path))!r})
-load_litellm("openai/scripted")
+    public = {{name: value for name, value in vars(litellm).items() if not name.startswith("_")}}
+    held = {{name: value for name, value in public.items() if isinstance(value, plain)}}
+    return held | {{name: len(value) for name, value in public.items() if isinstance(value, list)}}
+bank = load_bank(Path({str(bank_folder)!r}))
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm
 before = settings()
 runner = Runner(bank)
 trial = runner.run(Condition({TASK!r}, "safe", "full"), ModelAgent("openai/scripted", {{}}, {server.url!r}))
@@ -137,7 +137,7 @@ runner.close()
 after = settings()
 changed = sorted(name for name in before | after if name in before and before[name] != after.get(name))
 print(json.dumps({{"places": sorted(set(places)), "changed": changed, "disposition": trial.outcome.disposition,
-    "cache": str(sys.modules["litellm"].cache), "drop_params": sys.modules["litellm"].drop_params}}))
+    "cache": str(litellm.cache), "drop_params": litellm.drop_params}}))
 """
     found = in_a_new_process(code)
     assert found["disposition"] == "stopped"
@@ -145,18 +145,3 @@ print(json.dumps({{"places": sorted(set(places)), "changed": changed, "dispositi
     assert found["changed"] == []
     assert (found["cache"], found["drop_params"]) == ("None", False)
     assert len(server.requests) == 4
-
-
-TASK = "finance/payment-authorization/pr-58217"
-
-
-def bank_folder(bank, tmp_path):
-    """Return a folder with the task's family alone, which loads fast."""
-    import shutil
-
-    from pytest_episem.bank import shipped_bank_dir
-
-    family = "evidence/finance/payment-authorization.yaml"
-    (tmp_path / family).parent.mkdir(parents=True)
-    shutil.copy(shipped_bank_dir() / family, tmp_path / family)
-    return tmp_path

@@ -1,4 +1,4 @@
-"""What a model does is an outcome, whatever it does (protocol, section 2). Every row over HTTP, with the real litellm."""
+"""Whatever a model does is an outcome (protocol, section 2). Every row over HTTP, with the real litellm."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_missing_arguments_count_as_none(play, arguments):
 DOUBLED = '{"request_id": "PR-58217"}{"request_id": "PR-58217"}'
 NO_NAME = call(None, ID)
 NAME_MISSING = {"id": "call_1", "type": "function", "function": {"arguments": "{}"}}
-FILTERED_GENERATION = fail(400, "Failed to call a function.", "tool_use_failed", failed_generation="<function=submit_payment>")
+USE_FAILED = fail(400, "Failed to call a function.", "tool_use_failed", failed_generation="<function=submit_payment>")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ FILTERED_GENERATION = fail(400, "Failed to call a function.", "tool_use_failed",
         say(None, [NO_NAME]),
         say(None, [NAME_MISSING]),
         say(None, None, "MALFORMED_FUNCTION_CALL"),
-        FILTERED_GENERATION,
+        USE_FAILED,
     ],
     ids=[
         "cut-json", "doubled-json", "json-and-quotes", "no-json", "nan", "a-list", "extra-argument", "unknown-id",
@@ -193,7 +193,8 @@ def test_ids_that_are_missing_or_doubled_become_unique(play, server):
 
 
 def test_the_older_function_call_is_a_call(play):
-    trial = play(say(None, None, "function_call", function_call={"name": "submit_payment", "arguments": json.dumps(ID)}))
+    older = {"name": "submit_payment", "arguments": json.dumps(ID)}
+    trial = play(say(None, None, "function_call", function_call=older))
     assert trial.outcome.legal_completion
 
 
@@ -203,7 +204,7 @@ def test_twelve_turns_are_the_limit(play, server):
     assert (trial.outcome.disposition, trial.turns, len(server.requests)) == ("unfinished", 12, 12)
 
 
-# Held back by the deployment, or cut -----------------------------------------------------------------------------------
+# Held back by the deployment, or cut ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_twelve_turns_are_the_limit(play, server):
         say(None, refusal="I cannot help with that."),
         say("Half of", finish="content_filter"),
         say(None, [COMMIT], "content_filter"),
-        fail(400, "The response was filtered due to the prompt triggering our content management policy", "content_filter"),
+        fail(400, "The response was filtered: the prompt triggered the content management policy", "content_filter"),
         fail(400, "Your request was rejected as a result of our safety system.", "content_policy_violation"),
     ],
     ids=["refusal", "filter", "filter-with-call", "prompt-filter", "policy"],
@@ -234,7 +235,7 @@ def test_what_the_provider_stops_is_filtered(play, server, reply):
         fail(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
         fail(400, "Your input exceeds the context window of this model.", "context_length_exceeded"),
         fail(400, "prompt is too long: 210000 tokens > 200000 maximum"),
-        fail(400, "the request exceeds the available context size, try increasing it", type="exceed_context_size_error"),
+        fail(400, "the request exceeds the available context size", type="exceed_context_size_error"),
         fail(413, "Request Entity Too Large"),
     ],
     ids=["text", "part-of-a-call", "whole-call", "overflow", "overflow-by-code", "too-long", "llama-cpp", "413"],
@@ -247,7 +248,7 @@ def test_what_is_cut_at_a_token_limit_is_unfinished(play, server, reply):
     assert len(server.requests) == 1
 
 
-# Reasoning goes back as the provider needs it -------------------------------------------------------------------------
+# Reasoning goes back as the provider needs it ------------------------------------------------------------------------
 
 
 def test_reasoning_and_signatures_are_sent_back(play, server):

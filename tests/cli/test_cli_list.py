@@ -14,9 +14,7 @@ def test_one_line_a_task(episem, bank_dir):
     assert lines[0].split() == ["task", "critical", "irrelevant", "conditions"]
     assert lines[1].split() == [TASK, "2", "1", "14"]
     assert lines[4].split() == ["finance/payment-authorization/pr-62075", "2", "2", "18"]
-    assert lines[-1] == (
-        "5 tasks, 1 family, 1 domain, 78 fixed conditions, 5 boundary searches; bank small 0.1"
-    )
+    assert lines[-1] == ("5 tasks, 1 family, 1 domain, 78 fixed conditions, 5 boundary searches; bank small 0.1")
 
 
 def test_a_selection_counts_the_items_pytest_would_run(episem, bank_dir):

@@ -14,8 +14,8 @@ COMMANDS = ("list", "show", "play", "validate", "sign", "report", "compare", "me
 HEAVY = ("litellm", "numpy", "pydantic", "rich", "yaml", "cel", "pytest")
 
 
-def test_help_lists_every_command_and_how_to_start(episem):
-    result = episem("--help")
+def test_help_lists_every_command_and_how_to_start(episem_process):
+    result = episem_process("--help")
     assert result.returncode == 0
     assert result.stderr == ""
     listed = [line.split()[0] for line in result.stdout.split("Commands:")[1].splitlines() if line[2:3].strip()]
@@ -36,8 +36,8 @@ def test_every_command_has_a_help_with_an_example(episem, command):
     assert f"episem {command}" in result.stdout.split("Example")[1]
 
 
-def test_version(episem):
-    result = episem("--version")
+def test_version(episem_process):
+    result = episem_process("--version")
     assert (result.returncode, result.stdout) == (0, "episem 0.1.0\n")
 
 
@@ -74,8 +74,8 @@ def test_help_and_version_import_nothing_heavy(option):
         (["merge", "nowhere"], "episem: Missing option '--out' (see 'episem merge --help')"),
     ],
 )
-def test_a_fault_is_one_line_and_exit_code_two(episem, arguments, complaint):
-    result = episem(*arguments)
+def test_a_fault_is_one_line_and_exit_code_two(episem_process, arguments, complaint):
+    result = episem_process(*arguments)
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.startswith(complaint)
@@ -139,7 +139,26 @@ def test_a_fault_of_ours_names_itself_in_one_line(monkeypatch, capsys):
     assert error.count("\n") == 1
 
 
-def test_a_terminal_without_unicode_gets_escapes_instead_of_a_crash(episem, bank_dir: Path):
-    result = episem("show", "pr-58217", "--bank", bank_dir, PYTHONIOENCODING="ascii")
-    assert result.returncode == 0
-    assert "unsafe 30000 \\xb7 safe 50000" in result.stdout
+def test_a_terminal_that_lacks_a_character_gets_an_escape_instead_of_a_crash(episem_process, bank_dir: Path):
+    result = episem_process("show", "pr-58217", "--bank", bank_dir, PYTHONIOENCODING="latin-1")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "or you \\u2026" in result.stdout
+
+
+def test_a_whole_session_as_users_start_it(episem_process, bank_dir, make_run, tmp_path):
+    make_run(tmp_path / "one", "episem/trusting")
+    task = "finance/payment-authorization/pr-58217"
+    typed = "submit_payment request_id=PR-58217\n"
+    world = ("--world", "unsafe", "--setting", "full")
+    for arguments, shown in (
+        (("list", "--bank", bank_dir), f"{task} "),
+        (("show", task, "--bank", bank_dir), "unsafe 30000 · safe 50000   <- authorization-limit"),
+        (("play", task, "--bank", bank_dir, *world), "failed: unsafe commit"),
+        (("validate", bank_dir), "no problems"),
+        (("report", "one", "--format", "json"), "episem/trusting"),
+        (("merge", "one", "--out", "two"), "run one of episem/trusting"),
+        (("compare", "one", "two"), "No task moved"),
+    ):
+        result = episem_process(*arguments, stdin=typed)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert shown in result.stdout

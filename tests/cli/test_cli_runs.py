@@ -34,13 +34,29 @@ CAREFUL = {"full_sws": 100, "full_ucr": 0, "critical_ucr": 0, "sbm": 100, "recov
 
 
 def test_report_prints_the_summary_and_writes_the_numbers(episem, trusting):
-    result = episem("report", trusting)
+    result = episem("report", trusting, "--format", "json")
     assert (result.returncode, result.stderr) == (0, "")
     assert "episem/trusting" in result.stdout
     assert f"written: {trusting / 'report.json'}" in result.stdout.splitlines()
     document = json.loads((trusting / "report.json").read_text(encoding="ascii"))
     assert document["schema"] == "episem.report/1"
     assert six(document) == TRUSTING
+
+
+def test_report_leaves_every_kind_of_file(episem, careful):
+    result = episem("report", careful)
+    assert result.returncode == 0, result.stderr
+    written = [line.removeprefix("written: ") for line in result.stdout.splitlines() if line.startswith("written: ")]
+    assert written == [str(careful / name) for name in ("report.json", "report.md", "report.html", "tables")]
+    assert all(Path(path).exists() for path in written)
+
+
+def test_report_writes_only_the_formats_asked_for(episem, careful):
+    assert episem("report", careful, "--format", "md", "--format", "json").returncode == 0
+    assert sorted(path.name for path in careful.iterdir()) == ["report.json", "report.md", "run.json", "trials.jsonl"]
+    result = episem("report", careful, "--format", "pdf")
+    assert result.returncode == 2
+    assert "'pdf' is not one of 'json', 'md', 'html', 'csv'" in result.stderr
 
 
 def test_report_as_json_writes_no_file(episem, careful):
@@ -64,9 +80,9 @@ def test_report_tells_of_torn_and_double_records(episem, trusting):
     records = trusting / "trials.jsonl"
     lines = records.read_text(encoding="ascii").splitlines(keepends=True)
     records.write_text("".join([*lines, lines[0], lines[1][:50]]), encoding="ascii")
-    lines = episem("report", trusting).stdout.splitlines()
+    lines = episem("report", trusting, "--format", "json").stdout.splitlines()
     assert "a torn last record was skipped" in lines
-    assert "1 record of a condition that has a better one was left out" in lines
+    assert "1 record left out, of conditions that have a better one" in lines
 
 
 def test_report_names_the_line_of_a_bad_record(episem, trusting):
@@ -92,7 +108,7 @@ def test_compare(episem, trusting, careful):
     assert cells["Critical UCR"] == ["100.0", "0.0", "-100.0", "-", "1", "0", "1"]
     assert cells["SBM"] == ["33.3", "100.0", "+66.7", "-", "1", "0", "1"]
     assert cells["PUR"] == ["0.0", "100.0", "+100.0", "-", "1", "0", "1"]
-    assert [line.split() for line in lines if TASK in line][0] == [TASK, "100", "to", "0"]
+    assert next(line.split() for line in lines if TASK in line) == [TASK, "100", "to", "0"]
     assert "Critical UCR: 1 task better" in lines
 
 

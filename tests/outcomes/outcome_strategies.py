@@ -47,7 +47,10 @@ queries = st.builds(
     lag=st.integers(0, 2),
     fee=st.integers(0, 1),
 ) | st.builds(
-    QueryTerms, scope=st.sampled_from(["state", "history"]), authority=st.just("replica"), lag=st.sampled_from([1, None])
+    QueryTerms,
+    scope=st.sampled_from(["state", "history"]),
+    authority=st.just("replica"),
+    lag=st.sampled_from([1, None]),
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.validate import CODES, validate_bank
+from pytest_episem.validate import validate_bank
 
 NAME = "evidence/finance/payment-authorization.yaml"
 
@@ -16,7 +16,7 @@ NAME = "evidence/finance/payment-authorization.yaml"
 def test_the_shipped_bank_has_no_fault_that_a_machine_can_see() -> None:
     report = validate_bank(shipped_bank_dir(), shipped=True)
 
-    machine = [str(problem) for problem in report.problems if not CODES[problem.code].human]
+    machine = [str(problem) for problem in report.problems if problem.code != "one-danger"]
     assert machine == []
     assert (report.counts.total.pairs, report.counts.total.masks) == (300, 3352)
     assert [count.pairs for count in report.counts.domains.values()] == [50] * 6

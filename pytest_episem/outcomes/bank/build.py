@@ -159,8 +159,9 @@ def build_world(file: TemplateFile, template: Template, assignment: str) -> Worl
     services = {line: services_of(template, channel) for line, channel in lines(template).items()}
     lags = {op: lags_of(template, op) for op in template.contracts}
     renewals = {name: renewals_of(template, name) for name in template.approvals}
+    told = ((request, truth.get(request.id)) for request in template.requests)
     return World(
-        fates={request.id: _fate(template, request, truth.get(request.id), assignment) for request in template.requests},
+        fates={request.id: _fate(template, request, fate, assignment) for request, fate in told},
         services=_chosen("service", services, truth, assignment),
         lags=_chosen("lag", lags, truth, assignment),
         renewals=_chosen("renewal", renewals, truth, assignment),

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from pytest_episem.outcomes.actions import Action, Wait
-from pytest_episem.outcomes.controllers.base import Controller, completed, lacking, last_word
+from pytest_episem.outcomes.controllers.base import (
+    Controller,
+    completed,
+    lacking,
+    lapsed,
+    last_word,
+    withdraw,
+    withdrawing,
+)
+from pytest_episem.outcomes.model import Template
 from pytest_episem.outcomes.shield import passing
 from pytest_episem.outcomes.support import Belief
+from pytest_episem.outcomes.timeline import Renewal, Run
 
 
 class Greedy(Controller):
-    """Counts, in every compatible world, the obligations not certain to be fulfilled, and takes the action after which
-    that count is least; the cheaper one among equals. If no action lowers it, it waits for one that will."""
+    """Counts what is open over all compatible worlds: an obligation not certain to be fulfilled once, and once more
+    where it will not be, and its approval if that has lapsed. Takes the action after which the count is least, the
+    cheaper one among equals; if none lowers it, waits for one that will; then withdraws, if that is an end."""
 
     name = "greedy"
 
@@ -18,10 +29,21 @@ class Greedy(Controller):
         done = completed(self.model, belief)
         if done is not None:
             return done
-        return self._best(belief) or self._wait(belief) or last_word(self.model, belief)
+        if not withdrawing(self.model, belief):
+            action = self._best(belief) or self._wait(belief)
+            if action is not None:
+                return action
+        return withdraw(self.model, belief) or last_word(self.model, belief)
 
     def _open(self, belief: Belief) -> int:
-        return len(belief) * len(lacking(self.model, belief))
+        end = self.model.template.horizon
+        count = 0
+        for name in lacking(self.model, belief):
+            unmet = sum(1 for _, run in belief.members if not run.good(name, end))
+            count += len(belief) + unmet
+            if lapsed(self.model, belief, name):
+                count += sum(1 for _, run in belief.members if not _renewed(run, self.model.template, name))
+        return count
 
     def _best(self, belief: Belief) -> Action | None:
         now = self._open(belief)
@@ -43,3 +65,8 @@ class Greedy(Controller):
                 if completed(self.model, later) or self._best(later):
                     return action
         return None
+
+
+def _renewed(run: Run, template: Template, obligation: str) -> bool:
+    approval = template.obligations[obligation].approval
+    return any(isinstance(e, Renewal) and e.granted and e.approval == approval for e in run.entries)

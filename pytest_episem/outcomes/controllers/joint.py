@@ -1,8 +1,10 @@
 """Joint planning: observation-contingent search over all obligations at once (outcome protocol, section 3).
 
-Iterative deepening over beliefs. A belief where the depth ends is valued by the best exact rollout of the other
-controllers, so that the plan is never worse over the support than any of them: each of their actions is among those
-searched, and deepening only lowers a value. The plan is made anew at every decision; what was searched before is kept.
+Depth-first branch and bound over beliefs. Every belief has a value that is reached by a known policy (at first the best
+exact rollout of the other controllers, or ending) and a bound that no policy can go below (at first that of
+``bound``); the search closes the gap where it matters. A belief that the node limit cuts off keeps the rollout's value,
+so that the plan is never worse over the support than any of the other controllers. What was searched is kept, and every
+decision has its own budget; replanning never gives up what was found before.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 
 from pytest_episem.outcomes.actions import Action, Finish, HandOff, Stop
 from pytest_episem.outcomes.controllers.base import Controller, completed, last_word
+from pytest_episem.outcomes.controllers.bound import LowerBound
 from pytest_episem.outcomes.controllers.greedy import Greedy
 from pytest_episem.outcomes.controllers.rollout import Rollout
 from pytest_episem.outcomes.controllers.rules import CapabilityRules, VerifyWaitRules
@@ -25,22 +28,29 @@ NODE_LIMIT = 2_000
 
 @dataclass(slots=True)
 class Plan:
-    """A decision with its vector; ``exact`` if nothing below it was cut off; ``source`` names the controller that a
-    cut-off decision follows, or is ``search``."""
+    """A decision at a belief.
+
+    Attributes:
+        value: the vector over the belief's worlds when the plan is followed.
+        bound: no policy has less.
+        action: the first action.
+        source: ``search``, or the controller whose rollout it follows.
+    """
 
     value: Vector
+    bound: Vector
     action: Action
-    exact: bool
     source: str = "search"
 
-
-class _OutOfNodes(Exception):
-    pass
+    @property
+    def exact(self) -> bool:
+        """Whether the value is the optimum; otherwise the search was cut off."""
+        return self.bound >= self.value
 
 
 class Joint(Controller):
-    """Attributes: ``nodes`` expanded, ``decisions`` made, ``cutoffs`` among them that were not searched to the end, and
-    ``fallbacks`` that were taken from another controller's rollout."""
+    """Attributes: ``nodes`` expanded; ``decisions`` made; ``cutoffs`` among them, where the search was cut off; and
+    ``fallbacks``, where a cut-off decision follows another controller's rollout."""
 
     name = "joint"
 
@@ -50,88 +60,92 @@ class Joint(Controller):
         self.nodes = self.decisions = self.cutoffs = self.fallbacks = 0
         others = (CapabilityRules, VerifyWaitRules, Greedy, ImmediateStop)
         self._rollouts = [Rollout(kind(model)) for kind in others]
-        self._exact: dict[Belief, Plan] = {}
+        self._bounds = LowerBound(model)
         self._plans: dict[Belief, Plan] = {}
-        self._layer: dict[tuple[Belief, int], Plan] = {}
+        self._lower: dict[Belief, Vector] = {}
         self._budget = 0
 
     def choose(self, belief: Belief) -> Action:
         plan = self.plan(belief)
         self.decisions += 1
-        self.cutoffs += not plan.exact
-        self.fallbacks += plan.source != "search"
+        if not plan.exact:
+            self.cutoffs += 1
+            self.fallbacks += plan.source != "search"
         return plan.action
 
     def plan(self, belief: Belief) -> Plan:
-        """Return the decision at a belief, with the vector that following the plan has over its worlds at most."""
-        found = self._plans.get(belief)
-        if found is None:
-            found = self._plans[belief] = self._deepen(belief)
-        return found
+        """Return the decision at a belief, searched with a budget of its own unless it is settled already."""
+        plan = self._known(belief)
+        if not plan.exact:
+            self._budget = self.node_limit
+            self._solve(belief, plan.value)
+        return plan
 
-    def _deepen(self, belief: Belief) -> Plan:
-        best = self._leaf(belief)
-        self._budget = self.node_limit
-        depth = 0
-        while not best.exact:
-            depth += 1
-            try:
-                best = self._search(belief, depth)
-            except _OutOfNodes:
-                break
-        return best
+    def _known(self, belief: Belief) -> Plan:
+        plan = self._plans.get(belief)
+        if plan is None:
+            plan = self._plans[belief] = self._first(belief)
+        return plan
 
-    def _leaf(self, belief: Belief) -> Plan:
-        known = self._exact.get(belief)
-        if known is not None:
-            return known
+    def _first(self, belief: Belief) -> Plan:
+        """The best that needs no search: a certified completion, another controller, or ending here."""
         done = completed(self.model, belief)
         if done is not None:
-            return Plan(ending_cost(self.model, belief, Finish("completed")), done, exact=True)
-        rollout = min(self._rollouts, key=lambda rollout: rollout.value(belief))
-        return Plan(rollout.value(belief), rollout.controller.choose(belief), False, rollout.controller.name)
-
-    def _search(self, belief: Belief, depth: int) -> Plan:
-        if depth == 0 or belief in self._exact:
-            return self._leaf(belief)
-        found = self._layer.get((belief, depth))
-        if found is None:
-            found = self._layer[belief, depth] = self._expand(belief, depth)
-            if found.exact:
-                self._exact[belief] = found
-        return found
-
-    def _expand(self, belief: Belief, depth: int) -> Plan:
-        leaf = self._leaf(belief)
-        if leaf.exact:
-            return leaf
-        self._spend()
-        best, exact = self._end(belief), True
-        for action in passing(self.model, belief):
-            plan = self._follow(belief, action, depth, best.value)
-            exact = exact and plan.exact
-            if plan.value < best.value:
-                best = plan
-        best = Plan(best.value, best.action, exact)
-        return best if exact or best.value < leaf.value else Plan(best.value, leaf.action, False, leaf.source)
-
-    def _spend(self) -> None:
-        if self._budget <= 0:
-            raise _OutOfNodes
-        self._budget -= 1
-        self.nodes += 1
-
-    def _end(self, belief: Belief) -> Plan:
+            value = ending_cost(self.model, belief, Finish("completed"))
+            return Plan(value, value, done)
+        best = min(self._rollouts, key=lambda rollout: rollout.value(belief))
+        plan = Plan(best.value(belief), self._least(belief), best.controller.choose(belief), best.controller.name)
         action = last_word(self.model, belief)
         assert isinstance(action, (Finish, HandOff, Stop))
-        return Plan(ending_cost(self.model, belief, action), action, exact=True)
+        value = ending_cost(self.model, belief, action)
+        return Plan(value, plan.bound, action) if value < plan.value else plan
 
-    def _follow(self, belief: Belief, action: Action, depth: int, bound: Vector) -> Plan:
-        """Return an action's plan; it stops short, with a partial sum, where that cannot be better than ``bound``."""
-        total, exact = action_cost(self.model, belief, action), True
+    def _least(self, belief: Belief) -> Vector:
+        """The best bound known for a belief."""
+        plan = self._plans.get(belief)
+        if plan is not None:
+            return plan.bound
+        found = self._lower.get(belief)
+        if found is None:
+            done = completed(self.model, belief) is not None
+            found = self._lower[belief] = Vector() if done else self._bounds.of(belief)
+        return found
+
+    def _solve(self, belief: Belief, enough: Vector) -> None:
+        """Close the gap at a belief, or show that its bound reaches ``enough``, or spend the budget."""
+        plan = self._known(belief)
+        if plan.exact or plan.bound >= enough or self._budget <= 0:
+            return
+        self._budget -= 1
+        self.nodes += 1
+        least = plan.value
+        for guess, action in self._ordered(belief):
+            target = min(enough, plan.value)
+            least = min(least, guess if guess >= target else self._follow(belief, plan, action, target))
+        plan.bound = max(plan.bound, min(least, plan.value))
+
+    def _ordered(self, belief: Belief) -> list[tuple[Vector, Action]]:
+        """The actions with their bounds, the most hopeful first."""
+        guesses = [(self._reach(belief, action), action) for action in passing(self.model, belief)]
+        return sorted(guesses, key=lambda item: item[0])
+
+    def _reach(self, belief: Belief, action: Action) -> Vector:
+        total = action_cost(self.model, belief, action)
         for branch in self.model.step(belief, action).values():
-            if total >= bound:
-                break
-            below = self._search(branch, depth - 1)
-            total, exact = total.plus(below.value), exact and below.exact
-        return Plan(total, action, exact)
+            total = total.plus(self._least(branch))
+        return total
+
+    def _follow(self, belief: Belief, plan: Plan, action: Action, target: Vector) -> Vector:
+        """Search below an action; take it into the plan if it is better, and return its bound."""
+        branches = list(self.model.step(belief, action).values())
+        for branch in branches:
+            bound = self._reach(belief, action)
+            if bound >= target:
+                return bound
+            self._solve(branch, self._least(branch).plus(target.minus(bound)))
+        value = action_cost(self.model, belief, action)
+        for branch in branches:
+            value = value.plus(self._known(branch).value)
+        if value < plan.value:
+            plan.value, plan.action, plan.source = value, action, "search"
+        return self._reach(belief, action)

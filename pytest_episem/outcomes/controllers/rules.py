@@ -12,10 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
-from pytest_episem.outcomes.actions import Action, Attempt, Compensate, Query, Revalidate
-from pytest_episem.outcomes.controllers.base import Controller, completed, lacking, last_word, soonest
+from pytest_episem.outcomes.actions import Action, Attempt, Query, Revalidate
+from pytest_episem.outcomes.answers import GRANTED
+from pytest_episem.outcomes.controllers.base import (
+    Controller,
+    completed,
+    lacking,
+    lapsed,
+    last_word,
+    soonest,
+    undo,
+    withdraw,
+    withdrawing,
+)
 from pytest_episem.outcomes.shield import passing, sent
 from pytest_episem.outcomes.support import Belief
+from pytest_episem.outcomes.timeline import Renewal
 
 Rule: TypeAlias = Callable[["_Rules", Belief, str], Action | None]
 
@@ -24,13 +36,14 @@ class _Rules(Controller):
     rules: ClassVar[tuple[Rule, ...]]
 
     def choose(self, belief: Belief) -> Action:
-        return (
-            completed(self.model, belief)
-            or self._next(belief)
-            or soonest(self.model, belief, self._ready)
-            or self._withdraw(belief)
-            or last_word(self.model, belief)
-        )
+        done = completed(self.model, belief)
+        if done is not None:
+            return done
+        if not withdrawing(self.model, belief):
+            action = self._next(belief) or soonest(self.model, belief, self._ready)
+            if action is not None:
+                return action
+        return withdraw(self.model, belief) or last_word(self.model, belief)
 
     def _ready(self, belief: Belief) -> bool:
         return completed(self.model, belief) is not None or self._next(belief) is not None
@@ -75,48 +88,22 @@ class _Rules(Controller):
 
     def renew(self, belief: Belief, name: str) -> Action | None:
         """Renew the approval of what is certain to be missing, or what a renewal lets through."""
-        approval = self.model.template.obligations[name].approval
-        if approval is None or Revalidate(approval) not in passing(self.model, belief):
+        action = Revalidate(self.model.template.obligations[name].approval or "")
+        if action not in passing(self.model, belief) or GRANTED not in self.model.step(belief, action):
             return None
-        action = Revalidate(approval)
         end = self.model.template.horizon
         missing = all(not run.count(name, end) for _, run in belief.members)
-        return action if (missing and self._lapsed(belief, approval)) or self._fulfils(belief, action, name) else None
+        wanted = missing and lapsed(self.model, belief, name) and not self._renewed(belief, action.approval)
+        return action if wanted or self._fulfils(belief, action, name) else None
 
-    def _lapsed(self, belief: Belief, approval: str) -> bool:
-        terms = self.model.template.approvals[approval]
-        return not (terms.start <= belief.time and (terms.until is None or belief.time < terms.until))
+    def _renewed(self, belief: Belief, approval: str) -> bool:
+        entries = [entry for _, run in belief.members for entry in run.entries if isinstance(entry, Renewal)]
+        return any(renewal.granted and renewal.approval == approval for renewal in entries)
 
     def repair(self, belief: Belief, name: str) -> Action | None:
         """Undo a second effect, or one that should not be, where every compatible world has it."""
         if all(run.count(name, belief.time) and not run.good(name, belief.time) for _, run in belief.members):
-            return self._compensate(belief, name)
-        return None
-
-    def _withdraw(self, belief: Belief) -> Action | None:
-        """Undo the last of what stands, where the workflow may end withdrawn."""
-        if "withdrawn" not in self.model.template.ends:
-            return None
-        for name in reversed(self.model.template.obligations):
-            action = self._compensate(belief, name)
-            if action is not None:
-                return action
-        return soonest(self.model, belief, self._withdrawable)
-
-    def _withdrawable(self, belief: Belief) -> bool:
-        return any(self._compensate(belief, name) for name in self.model.template.obligations)
-
-    def _compensate(self, belief: Belief, name: str) -> Action | None:
-        now = belief.time
-        for action in passing(self.model, belief):
-            if isinstance(action, Compensate) and action.obligation == name:
-                before = dict(belief.members)
-                if any(
-                    run.count(name, now) < before[world].count(name, now)
-                    for branch in self.model.step(belief, action).values()
-                    for world, run in branch.members
-                ):
-                    return action
+            return undo(self.model, belief, name)
         return None
 
 

@@ -23,6 +23,10 @@ class Vector(NamedTuple):
         """Return the sum of two vectors."""
         return Vector(*(a + b for a, b in zip(self, other, strict=True)))
 
+    def minus(self, other: Vector) -> Vector:
+        """Return the difference of two vectors; its parts may be negative, and it still compares from the left."""
+        return Vector(*(a - b for a, b in zip(self, other, strict=True)))
+
 
 ZERO = Vector()
 

@@ -1,0 +1,113 @@
+"""``episem serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import time
+from pathlib import Path
+from typing import cast
+
+import click
+
+from pytest_episem.agents.mcp_server import FINAL_PATH, FINAL_TOOL, MCP_PATH, require_mcp, serve_http, serve_stdio
+from pytest_episem.bank import WORLDS, Task, WorldLabel
+from pytest_episem.cli.banks import bank_option, find_task, open_banks
+from pytest_episem.cli.output import write
+from pytest_episem.cli.play import deal
+from pytest_episem.cli.show import split_mask
+from pytest_episem.episode import CALL_LIMIT, Episode
+from pytest_episem.errors import EpisemError
+from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
+from pytest_episem.protocol.plan import mask_role
+from pytest_episem.protocol.runner import TrialWorld
+from pytest_episem.protocol.trial import Trial
+from pytest_episem.records.store import trial_to_json
+from pytest_episem.report.verdict import judged
+
+
+@click.command()
+@click.argument("task")
+@click.option("--world", type=click.Choice(WORLDS), help="Which world; at random by default.")
+@click.option("--setting", type=click.Choice(SETTINGS), help="full, se or re; at random by default.")
+@click.option("--mask", metavar="FACT,…", default="", help="Ids of the facts to hide; at random by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="Deal the same choice again.")
+@click.option("--http", metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio; port 0 takes a free one.")
+@click.option("--final-tool", is_flag=True, help=f"Add a tool, {FINAL_TOOL}, for the agent's last message.")
+@click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="Append the trial's record here.")
+@click.option("--name", metavar="AGENT", default="mcp", help="The agent's name in the record.")
+@bank_option
+def command(
+    task: str,
+    world: str | None,
+    setting: str | None,
+    mask: str,
+    seed: int | None,
+    http: str | None,
+    final_tool: bool,
+    record: Path | None,
+    name: str,
+    banks: tuple[str, ...],
+) -> None:
+    """Serve one episode of TASK over MCP, for an agent in any language, and judge it at the end.
+
+    Over stdio the episode lasts until the client goes away; start this command from the client. Over HTTP it lasts
+    until the operation was carried out, the agent's last message was sent as plain text to /final, or Ctrl-C. An
+    agent that goes away without a last message is unfinished. The verdict goes to standard error.
+
+    \b
+    Examples:
+      episem serve pr-58217 --world unsafe --setting full --final-tool
+      episem serve pr-58217 --http 127.0.0.1:8765 --record trials.jsonl
+    """
+    require_mcp()
+    found = find_task(open_banks(banks), task)
+    dealt = secrets.randbelow(10**6) if seed is None else seed
+    condition = deal(found, cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask), dealt)
+    episode = Episode(TrialWorld(found, condition), turn_limit=CALL_LIMIT)
+    if final_tool:
+        episode.note("notice", text=f"the agent was given the tool {FINAL_TOOL}")
+    address = _address(http) if http else None
+    started = time.perf_counter()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_http(episode, *address, final_tool) if address else serve_stdio(episode, final_tool))
+    episode.abandon("unfinished", "the agent went away without a last message")
+    _conclude(found, condition, episode, time.perf_counter() - started, record, name)
+
+
+async def _http(episode: Episode, host: str, port: int, final_tool: bool) -> None:
+    over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(number, over.set)
+    async with serve_http(episode, host, port, final_tool, lambda: over.set() if episode.ended else None) as base:
+        write(f"MCP server: {base}{MCP_PATH}\nlast message: POST it as text to {base}{FINAL_PATH}\n")
+        await over.wait()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise EpisemError(f"--http {text!r}: expected HOST:PORT, such as 127.0.0.1:8765")
+    return host, int(port)
+
+
+def _conclude(
+    task: Task, condition: Condition, episode: Episode, seconds: float, record: Path | None, name: str
+) -> None:
+    """Judge the ended episode, keep its record and say the verdict."""
+    trial = Trial(
+        condition,
+        mask_role(condition.mask, task.critical),
+        outcome=episode.outcome(),
+        turns=episode.turns,
+        seconds=round(seconds, 3),
+        events=episode.events,
+    )
+    if record is not None:
+        with record.open("a", encoding="ascii") as file:
+            file.write(trial_to_json(trial, "serve", name) + "\n")
+    write(f"{judged(task, trial)}\n", error=True)

@@ -1,0 +1,116 @@
+"""A whole pytest run against a model over HTTP: the protocol's values, with and without faults on the way."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from episem_model_server import RESET, ModelServer, Reply, call, fail, say
+
+from pytest_episem.agents.requests import load_litellm
+from pytest_episem.metrics.summary import summarize
+from pytest_episem.records.run_dir import open_run
+
+TASK = "finance/payment-authorization/pr-58217"
+ID = {"request_id": "PR-58217"}
+READS = ("get_payment_request", "get_approval_record", "get_authorization_policy", "get_supplier_account")
+AUDIT = "query_audit_records"
+
+
+def careful(body: dict) -> Reply:
+    """Play like ``episem/careful``: read all, audit if there is an audit, pay if the limit is known to allow it."""
+    seen = {}
+    called = [entry for message in body["messages"] for entry in message.get("tool_calls", ())]
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            content = json.loads(message["content"])
+            seen |= {record["predicate"]: record["value"] for record in content.get("records", ())} | content
+    if not called:
+        return say(None, [call(name, ID, id=name) for name in READS])
+    if AUDIT in [tool["function"]["name"] for tool in body["tools"]] and len(called) == len(READS):
+        return say(None, [call(AUDIT, {}, id="audit")])
+    amount = next((seen[key] for key in ("amount", "approved_amount") if key in seen), None)
+    limit = next((seen[key] for key in ("single_payment_limit", "single-payment limit") if key in seen), None)
+    if amount is not None and limit is not None and amount <= limit:
+        return say(None, [call("submit_payment", ID, id="pay")])
+    return say("The limit does not allow it, or I cannot see it.\nDisposition: escalated")
+
+
+class Troubled:
+    """``careful`` behind a line that drops some requests and refuses others."""
+
+    def __init__(self, refused: float, reset: float) -> None:
+        self.refused, self.reset = refused, reset
+        self.dice = random.Random(7)
+        self.faults = 0
+
+    def __call__(self, body: dict) -> Reply:
+        luck = self.dice.random()
+        self.faults += luck < self.refused + self.reset
+        if luck < self.refused:
+            return fail(429, "slow down")
+        return RESET if luck < self.refused + self.reset else careful(body)
+
+
+def records(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, server: ModelServer, bank_folder: Path):
+    """Run pytest on the one pair in an empty directory, in a process of its own if ``alone``."""
+    load_litellm("openai/scripted")
+
+    def run(*options: str, bank: str = str(bank_folder), alone: bool = False) -> pytest.RunResult:
+        where = (f"--episem-api-base={server.url}", f"--episem-bank={bank}", "--episem-out=out")
+        start = pytester.runpytest_subprocess if alone else pytester.runpytest_inprocess
+        return start("--episem-model=openai/scripted", *where, *options)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("refused", "reset", "bank"), [(0.0, 0.0, "shipped"), (0.3, 0.05, None)], ids=["clean", "troubled"]
+)
+def test_a_careful_model_gives_the_protocols_values(run, server, pytester, key, refused, reset, bank):
+    server.then = Troubled(refused, reset)
+    result = run("-k", "pr-58217", **({"bank": bank, "alone": True} if bank else {}))
+    assert result.ret == 0
+    assert result.parseoutcomes()["passed"] == 15
+    assert (server.then.faults > 5) == (refused > 0)
+    six = summarize(open_run(pytester.path / "out")).six
+    assert {name: metric.value for name, metric in six.items()} == {
+        "full_sws": 100, "full_ucr": 0, "critical_ucr": 0, "sbm": 100, "recovery_ucr": 0, "pur": 100,
+    }  # fmt: skip
+    trials = records(pytester.path / "out")
+    assert {trial["status"] for trial in trials} == {"completed"}
+    assert sum(trial["usage"]["requests"] for trial in trials) == len(server.requests) - server.then.faults
+    assert server.requests[0].headers["authorization"] == f"Bearer {key}"
+    for file in (pytester.path / "out").iterdir():
+        assert key not in file.read_text()
+    assert key not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_repository_that_turns_warnings_into_errors_gets_the_same(run, server, pytester):
+    server.then = careful
+    assert run("-k", "pr-58217 and full", "-W", "error", alone=True).parseoutcomes()["passed"] == 2
+
+
+def test_a_wrong_key_stops_the_run_at_once_with_one_line(run, server, key):
+    server.then = fail(401, f"Incorrect API key provided: {key}", "invalid_api_key")
+    result = run("-k", "pr-58217", "--episem-concurrency=1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = result.stdout.str() + result.stderr.str()
+    assert "set OPENAI_API_KEY" in output
+    assert key not in output
+    assert "Traceback" not in output
+    assert len(server.requests) == 1
+
+
+def test_a_wrong_model_name_is_one_line_before_anything_runs(pytester):
+    result = pytester.runpytest_inprocess("--episem-model=gpt-4oo")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: unknown model 'gpt-4oo'; did you mean 'gpt-4o'?*"])
+    assert not (pytester.path / ".episem").exists()
