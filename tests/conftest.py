@@ -25,3 +25,13 @@ def task_file(pytester: pytest.Pytester):
         return f"--episem-tasks={path}"
 
     return write
+
+
+@pytest.fixture(autouse=True)
+def _a_session_of_its_own(request, monkeypatch):
+    """Sessions within a test see no CI system, and no plugin that shuffles them unless the test asks for it."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("pytester")  # which empties PYTEST_ADDOPTS
+        monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")

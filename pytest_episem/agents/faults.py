@@ -132,9 +132,14 @@ def _passing(error: BaseException, text: str, status: int | None, words: str) ->
         return Fault("timeout", text, retry=True, told=told)
     if not headers and (causes & {"TransportError", "APIConnectionError", "OSError"} or "Connection error" in text):
         return Fault("connection", text, retry=True)
-    if headers or (status is not None and status != 500):
+    if (headers and (status or 500) >= 500) or status in (409, 425, 501, 502, 503, 529):
         return Fault("server", text, retry=True, told=told)
     return Fault("response", text, retry=True)
+
+
+def came_from_warning(error: BaseException) -> bool:
+    """Whether a warning that was made an error is what failed the request."""
+    return any(isinstance(cause, Warning) for cause in _causes(error))
 
 
 def key_hint(provider: str) -> str:

@@ -38,7 +38,7 @@ def read_answer(choice: Any) -> Answer | None:
     """Return the answer in a litellm choice; ``None`` when the provider says that it broke off by itself."""
     fields = getattr(choice, "provider_specific_fields", None) or {}
     native = str(fields.get("native_finish_reason") or choice.finish_reason)
-    message = choice.message.model_dump(exclude_none=True)
+    message = _sound(choice.message.model_dump(exclude_none=True))
     text = _text(message.get("content"))
     raw = _raw_calls(message)
     if native in _BROKEN_OFF:
@@ -63,6 +63,15 @@ def unreadable_call(text: str) -> Answer:
 def tool_message(observation: Observation) -> dict[str, Any]:
     """Return the message that gives an observation back to the model."""
     return {"role": "tool", "tool_call_id": observation.call.id, "content": observation.text}
+
+
+def _sound(value: Any) -> Any:
+    """Return ``value`` with lone surrogates escaped: a model may write them, and no request can carry them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sound(key): _sound(item) for key, item in value.items()}
+    return [_sound(item) for item in value] if isinstance(value, list) else value
 
 
 def _text(content: Any) -> str:

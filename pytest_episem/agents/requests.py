@@ -8,11 +8,11 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_episem.agents.base import InfrastructureError
-from pytest_episem.agents.faults import BadResponse, Fault, fault_of, key_hint
+from pytest_episem.agents.faults import BadResponse, Fault, came_from_warning, fault_of, key_hint
 from pytest_episem.agents.limits import Limiter, Patience
 from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
 from pytest_episem.agents.scrub import scrubbed
@@ -25,6 +25,48 @@ _GRACE = 10.0
 _import_lock = threading.Lock()
 _noticed: set[tuple[str, str]] = set()
 _litellm: Any = None
+
+
+class Shared:
+    """A change of something that the whole process shares; it lasts while anyone holds it."""
+
+    def __init__(self, change: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+        self._change = change
+        self._held: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        self._holders = 0
+
+    def __enter__(self) -> None:
+        self._holders += 1
+        if self._holders == 1:
+            self._held = self._change()
+            self._held.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._holders -= 1
+        if self._holders == 0:
+            self._held.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _no_advice() -> Iterator[None]:
+    before, _litellm.suppress_debug_info = _litellm.suppress_debug_info, True
+    try:
+        yield
+    finally:
+        _litellm.suppress_debug_info = before
+
+
+WITHOUT_WARNINGS = Shared(_no_warnings)
+"""Needed where a repository turns warnings into errors and litellm's client warns in the middle of a request."""
+WITHOUT_ADVICE = Shared(_no_advice)
+"""Without it litellm prints where to get help at every failed request, right into the output of the user's tests."""
 
 
 class Withheld(Exception):
@@ -67,14 +109,15 @@ class Sender:
             InfrastructureError: there is none after all tries.
         """
         await self._ready()
-        failures, refusals, waited = 0, 0, 0.0
+        failures, refusals, waited, quiet = 0, 0, 0.0, False
         while True:
             started = time.perf_counter()
             async with self.limiter.slot() as epoch:
                 try:
-                    answer = await self._try(messages, tools, episode)
+                    with WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
+                        answer = await self._try(messages, tools, episode)
                 except Exception as error:
-                    fault = fault_of(error, self.arguments)
+                    fault, quiet = fault_of(error, self.arguments), came_from_warning(error)
                 else:
                     self.answered = True
                     self.limiter.passed()
@@ -117,10 +160,10 @@ class Sender:
             "messages": list(messages),
             "tools": list(tools),
             "num_retries": 0,
-            "max_retries": 0,
             "timeout": timeout,
         })  # fmt: skip
-        response = await asyncio.wait_for(request, timeout + _GRACE)
+        with WITHOUT_ADVICE:
+            response = await asyncio.wait_for(request, timeout + _GRACE)
         choices = getattr(response, "choices", None)
         answer = read_answer(choices[0]) if choices else None
         if answer is None:
@@ -157,7 +200,7 @@ class Sender:
 
     def _note_answer(self, episode: Episode, response: Any, answer: Answer, seconds: float) -> None:
         prompt, completion, total, cached = _tokens(response, bool(answer.calls or answer.text))
-        cost = _cost(response) if prompt is not None else None
+        cost = None if prompt is None or completion is None else _cost(response)
         _count(episode.usage, prompt, completion, total, cost)
         details: dict[str, Any] = {
             "model": self.model,
@@ -188,7 +231,7 @@ class Sender:
         where = f"{self.model} at {scrubbed(self.api_base)}" if self.api_base else self.model
         never = not self.answered and fault.kind in ("connection", "response", "request")
         words = _WORDS.get(fault.kind, "the request failed")
-        hint = key_hint(self._provider()) if fault.kind in ("authentication", "quota") else ""
+        hint = key_hint(self._provider()) if fault.kind == "authentication" else ""
         if fault.kind == "unknown_model":
             hint = "; check --episem-model and --episem-api-base"
         elif never and self.api_base and fault.kind != "request":

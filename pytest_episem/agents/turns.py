@@ -45,7 +45,7 @@ class UnseenTurns:
 
     def call_all(self, calls: list[Call]) -> list[Observation]:
         """Make the calls of one message, in order, in one turn."""
-        with self._turn(), self._lock:
+        with self._turn():
             taken = self._episode.take(calls)
         return [*taken, *(Observation(call, dict(OVER), valid=False) for call in calls[len(taken) :])]
 
@@ -53,8 +53,7 @@ class UnseenTurns:
     def _calling(self, name: str, arguments: Any) -> Iterator[Observation]:
         call = Call(name, arguments)
         with self._turn():
-            with self._lock:
-                taken = self._episode.take([call])
+            taken = self._episode.take([call])
             yield taken[0] if taken else Observation(call, dict(OVER), valid=False)
 
     @contextlib.contextmanager

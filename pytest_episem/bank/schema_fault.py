@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,12 @@ from pytest_episem.bank.family_file import (
 from pytest_episem.errors import suggestion
 
 _WORDS = {
-    "": (" after validation", " or instance of EachEntry", " or instance of ParamEntry"),
-    "a mapping": ("a valid dictionary",),
-    "a text": ("a valid string",),
-    "a number": ("a valid integer",),
-    "true or false": ("a valid boolean",),
-    "a list": ("a valid list",),
+    "": " after validation",
+    "a mapping": "a valid dictionary",
+    "a text": "a valid string",
+    "a number": "a valid integer",
+    "true or false": "a valid boolean",
+    "a list": "a valid list",
 }
 
 
@@ -117,8 +118,7 @@ def _message(place: tuple[str, ...], fault: Mapping[str, Any]) -> str:
 
 def _wanted(fault: Mapping[str, Any]) -> str:
     """Return what pydantic expected, in the words of the format."""
-    said = str(fault["msg"]).partition(" should ")[2] or str(fault["msg"])
-    for ours, words in _WORDS.items():
-        for theirs in words:
-            said = said.replace(theirs, ours)
+    said = re.sub(r" or instance of \w+", "", str(fault["msg"]).partition(" should ")[2] or str(fault["msg"]))
+    for ours, theirs in _WORDS.items():
+        said = said.replace(theirs, ours)
     return said

@@ -36,6 +36,8 @@ COMMANDS = {
     "report": Entry("report", "Report finished runs from their records."),
     "compare": Entry("compare", "Compare two runs, task by task."),
     "merge": Entry("merge", "Join the shards of one run."),
+    "gate": Entry("gate", "Hold finished runs to limits; the exit code is the answer."),
+    "bless": Entry("bless", "Make a run the baseline that later ones are measured against."),
 }
 """In the order of ``episem --help``; each module has the command under the name ``command``."""
 

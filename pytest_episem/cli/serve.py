@@ -27,6 +27,9 @@ from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_to_json
 from pytest_episem.report.verdict import judged
 
+LINGER = 0.5
+"""Seconds an HTTP server stays after the end, so that the client finds it while it says goodbye."""
+
 
 @click.command()
 @click.argument("task")
@@ -85,6 +88,7 @@ async def _http(episode: Episode, host: str, port: int, final_tool: bool) -> Non
     async with serve_http(episode, host, port, final_tool, lambda: over.set() if episode.ended else None) as base:
         write(f"MCP server: {base}{MCP_PATH}\nlast message: POST it as text to {base}{FINAL_PATH}\n")
         await over.wait()
+        await asyncio.sleep(LINGER)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -244,7 +244,7 @@ class Episode:
 
     def _logged(self, call: Call, arguments: Any) -> dict[str, Any]:
         if arguments is _MALFORMED:
-            arguments = call.arguments if isinstance(call.arguments, str) else reprlib.repr(call.arguments)
+            arguments = call.arguments if isinstance(call.arguments, str) else _described(call.arguments)
         return {"turn": self.turns, "tool": str(call.name), "arguments": arguments}
 
     def _audited_before_commit(self) -> bool:
@@ -275,8 +275,7 @@ def parsed_arguments(arguments: Any) -> Any:
     if not isinstance(arguments, str | Mapping):
         return _MALFORMED
     try:
-        text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), allow_nan=False)
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        value = _DECODER.decode(arguments if isinstance(arguments, str) else _ENCODER.encode(dict(arguments)))
     except (ValueError, TypeError, RecursionError):
         return _MALFORMED
     if _deeper(value, MAX_DEPTH):
@@ -291,6 +290,18 @@ def _refuse(name: str) -> Any:
 def _finite(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else _refuse(text)
+
+
+def _described(value: Any) -> str:
+    """Return an object that is no JSON, in a few words for the log."""
+    try:
+        return reprlib.repr(value)
+    except Exception:
+        return type(value).__name__
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _deeper(value: Any, levels: int) -> bool:

@@ -16,9 +16,12 @@ from typing import Literal
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.metrics.baseline import Baseline
 from pytest_episem.metrics.intervals import MIN_FAMILIES, Bootstrap, Estimate, Kind, estimate
-from pytest_episem.metrics.six import SIX, Metric, SixName
+from pytest_episem.metrics.six import SIX, Metric, SixName, six
 from pytest_episem.metrics.tasks import TaskTrials, group
+from pytest_episem.protocol.condition import Setting
+from pytest_episem.protocol.plan import fixed_conditions
 from pytest_episem.records.run_dir import Run
+from pytest_episem.records.text import printable
 
 Side = Literal["max", "min"]
 GateOn = Literal["point", "ci"]
@@ -83,10 +86,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class GateResult:
-    """The verdicts on a run, and what they speak of: ``50 of 300 pairs, finance``."""
+    """The verdicts on a run, what they speak of (``50 of 300 pairs, finance``), and the six over all of it."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     scope: str = ""
+    values: Mapping[SixName, Estimate] = field(default_factory=dict)
 
     @property
     def failed(self) -> list[Verdict]:
@@ -101,9 +105,9 @@ class GateResult:
     @property
     def line(self) -> str:
         """The one line that states the verdict."""
-        if self.passed:
-            return f"episem gate: PASSED ({self.scope}): {_some([v.detail for v in self.verdicts if v.key != COMPLETE])}"
-        return f"episem gate: FAILED ({self.scope}): {_some([v.detail for v in self.failed]) or 'nothing was evaluated'}"
+        word, shown = ("PASSED", self.verdicts) if self.passed else ("FAILED", self.failed)
+        details = [verdict.detail for verdict in shown if not (verdict.passed and verdict.key == COMPLETE)]
+        return printable(f"episem gate: {word} ({self.scope}): {_some(details) or 'nothing was evaluated'}")
 
 
 COMPLETE = "complete-run"
@@ -161,21 +165,28 @@ def combine(*sources: Iterable[Limit]) -> tuple[Limit, ...]:
 # Verdicts -------------------------------------------------------------------------------------------------------
 
 
-def evaluate(run: Run, gates: Gates, complaints: Sequence[str] = (), pairs: int | None = None) -> GateResult:
+def evaluate(
+    run: Run,
+    gates: Gates,
+    complaints: Sequence[str] = (),
+    pairs: int | None = None,
+    settings: Collection[Setting] | None = None,
+) -> GateResult:
     """Return the verdicts of ``gates`` on a run.
 
     ``complaints`` are reasons for which the run as a whole cannot be trusted (interrupted, conditions without a
-    record); each fails it. ``pairs`` is how many pairs there are in all, for the words alone.
+    record); each fails it. ``pairs`` is how many pairs there are in all, for the words alone. ``settings`` are those
+    that were to be run, ``None``: those that the records speak of.
 
     Nothing is taken from what happened to be collected: N, the atoms and so every denominator come from the plan.
     """
     tasks = group(run.header.plan, run.trials, run.header.search_seed)
     bootstrap = Bootstrap() if gates.gate_on == "ci" else None
-    verdicts = [_complete(run, tasks, gates, complaints)]
+    verdicts = [_complete(run, tasks, gates, complaints, settings)]
     for limit in gates.limits:
         scope = _Scope(limit, [t for t in tasks if limit.domain in (None, t.plan.domain)], gates, bootstrap)
         verdicts += scope.regressions() if limit.name == REGRESSION else [scope.limit_verdict()]
-    return GateResult(verdicts if gates.limits else [], scope_words(tasks, pairs))
+    return GateResult(verdicts if gates.limits else [], scope_words(tasks, pairs), six(tasks))
 
 
 def scope_words(tasks: Sequence[TaskTrials], pairs: int | None = None) -> str:
@@ -188,23 +199,57 @@ def scope_words(tasks: Sequence[TaskTrials], pairs: int | None = None) -> str:
     return f"{n}{of} {'pair' if n == 1 and not of else 'pairs'}, {where}"
 
 
-def _complete(run: Run, tasks: Sequence[TaskTrials], gates: Gates, complaints: Sequence[str]) -> Verdict:
-    """The run itself: nothing it was to run is missing, and no shard of it."""
+def _complete(
+    run: Run,
+    tasks: Sequence[TaskTrials],
+    gates: Gates,
+    complaints: Sequence[str],
+    settings: Collection[Setting] | None,
+) -> Verdict:
+    """The run itself: there is one, and no pair of it was run in part."""
     found = list(complaints)
     if not tasks:
         found.append("no pair was selected")
     elif not any(trial.completed for trial in run.trials.values()):
         found.append("no trial completed")
-    names = {task.plan.task for task in tasks}
-    errors = [c for c, trial in run.trials.items() if c.task in names and not trial.completed]
-    if errors and gates.min_coverage == 100:
-        found.append(f"{_count(len(errors), 'condition')} ended in an error, the first: {min(c.id for c in errors)}")
+    else:
+        chosen = {c.setting for c in run.trials} if settings is None else settings
+        lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, chosen))]
+        whole = 100 * (len(tasks) - len(lacking)) / len(tasks)
+        if whole < gates.min_coverage - TOLERANCE:
+            least = shown(gates.min_coverage)
+            found.append(
+                f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacking)} of "
+                f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}"
+            )
     return Verdict(COMPLETE, "the run is complete", not found, "; ".join(found) or "the run is complete")
 
 
-def unselected(run: Run) -> list[str]:
-    """Return the tasks that the plan lists and nothing of which was selected: those of another shard, sorted."""
-    return sorted(task.task for task in run.header.plan if task.selected == 0)
+def _lack(run: Run, task: TaskTrials, settings: Collection[Setting]) -> str:
+    """Return what of a pair did not complete, the first; empty if it is whole."""
+    plan, header = task.plan, run.header
+    audit = bool(header.settings.get("full_audit"))
+    for condition in fixed_conditions(plan.task, plan.critical, plan.irrelevant, header.repeats, audit):
+        trial = run.trials.get(condition)
+        if condition.setting in {*settings, "full_audit"} and (trial is None or not trial.completed):
+            return f"{condition.id} ({'no record' if trial is None or trial.error is None else trial.error.kind})"
+    if {"full", "se"} <= set(settings) and not task.boundary.complete:
+        return f"{plan.task} (its boundary search is not finished)"
+    return ""
+
+
+def left_out(run: Run) -> list[str]:
+    """Return what a finished run should not show: pairs of a shard that is missing, a record cut off by a kill."""
+    unselected = sorted(task.task for task in run.header.plan if task.selected == 0)
+    found = []
+    if unselected:
+        found.append(
+            f"{_count(len(unselected), 'pair')} of the plan selected by no shard, the first: {unselected[0]}; "
+            "was a shard left out?"
+        )
+    if run.torn:
+        found.append("the last record is torn: the run was killed while it wrote")
+    return found
 
 
 @dataclass(frozen=True)
@@ -299,10 +344,8 @@ class _Scope:
         point = f"{what} {shown(value, limit)}"
         if self.gates.gate_on == "ci":
             if found.interval is None:
-                return Verdict(
-                    key, demand, False,
-                    f"{point}: no interval, {_count(found.n_families, 'family', 'families')} of at least {MIN_FAMILIES}",
-                )  # fmt: skip
+                families = _count(found.n_families, "family", "families")
+                return Verdict(key, demand, False, f"{point}: no interval, {families} of at least {MIN_FAMILIES}")
             value = found.interval[1 if side == "max" else 0]
             if not math.isfinite(value):
                 return Verdict(key, demand, False, f"{point}: no interval")

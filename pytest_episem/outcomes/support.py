@@ -70,18 +70,21 @@ class Belief:
 class Model:
     """A template's support and its dynamics; pure and deterministic, with everything computed once.
 
+    Args:
+        limit: how many combinations may be enumerated.
+
     Raises:
         EmptySupport: no world reproduces the history.
-        LargeSupport: more than ``MAX_CANDIDATES`` combinations.
+        LargeSupport: more than ``limit`` combinations.
     """
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, limit: int = MAX_CANDIDATES) -> None:
         self.template = template
         self._serials = itertools.count()
         self._beliefs: dict[object, Belief] = {}
         worlds: list[World] = []
         runs: list[Run] = []
-        for world in candidates(template):
+        for world in candidates(template, limit):
             run = self.start(world)
             if self.reproduces(world, run):
                 worlds.append(world)
@@ -207,11 +210,11 @@ def produced(template: Template, run: Run, request: PastRequest) -> Iterator[str
             yield answers.reply(run, index, channel, now)
 
 
-def candidates(template: Template) -> Iterator[World]:
+def candidates(template: Template, limit: int = MAX_CANDIDATES) -> Iterator[World]:
     """Yield every combination of fates, services, lags and renewals that the contracts allow.
 
     Raises:
-        LargeSupport: there are more than ``MAX_CANDIDATES``.
+        LargeSupport: there are more than ``limit``.
     """
     ops = dict.fromkeys(obligation.op for obligation in template.obligations.values())
     fates = {request.id: _plausible(template, request) for request in template.requests}
@@ -219,8 +222,8 @@ def candidates(template: Template) -> Iterator[World]:
     lags = {op: found for op in ops if (found := lags_of(template, op))}
     renewals = {name: granted for name in template.approvals if (granted := renewals_of(template, name))}
     dimensions = (fates, services, lags, renewals)
-    if math.prod(len(choice) for dimension in dimensions for choice in dimension.values()) > MAX_CANDIDATES:
-        raise LargeSupport(f"{template.id}: more than {MAX_CANDIDATES} combinations of fates and services")
+    if math.prod(len(choice) for dimension in dimensions for choice in dimension.values()) > limit:
+        raise LargeSupport(f"{template.id}: more than {limit} combinations of fates and services")
     for one in _combinations(fates):
         for two in _combinations(services):
             for three in _combinations(lags):

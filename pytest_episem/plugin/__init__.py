@@ -15,7 +15,16 @@ from pytest_episem.plugin.fixtures import (
     episem_run,
     episem_world,
 )
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, add_options, asked, names_suite, refuse_unknown, run_name
+from pytest_episem.plugin.options import (
+    DIST_GIVEN,
+    RUN,
+    add_options,
+    asked,
+    gates_set,
+    names_suite,
+    refuse_unknown,
+    run_name,
+)
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -43,6 +52,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    if gates_set(config) and not hasattr(config, "workerinput"):
+        from pytest_episem.plugin.gate_notice import NotEvaluated
+
+        config.pluginmanager.register(NotEvaluated(config))
     if asked(config) or any(names_suite(arg, config) for arg in config.args):
         get_face(config)
 

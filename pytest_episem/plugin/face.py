@@ -14,13 +14,15 @@ import pytest
 from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent
 from pytest_episem.bank import Bank, Task, join_banks, load_bank, shipped_bank, shipped_bank_dir
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.plugin import collect
+from pytest_episem.plugin import collect, estimate, gates
 from pytest_episem.plugin.judge import ConditionFailed, NoVerdict, Oracle
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, names_suite, value
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, names_suite, runs_nothing, value
+from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.run_log import RunLog, parse_item
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import fixed_conditions
 from pytest_episem.protocol.runner import Runner, RunSettings, TrialWorld
+from pytest_episem.protocol.selection import Shard, sample
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_from_json, trial_to_json
 from pytest_episem.report.failure import fault
@@ -64,6 +66,8 @@ class Face:
         face = cls(config)
         with usage():
             face.check_options()
+            gates.install(face)
+            estimate.install(face)
         config.pluginmanager.register(face, NAME)
         return face
 
@@ -112,9 +116,28 @@ class Face:
             for name in named
         )
 
-    @functools.cached_property
+    @property
     def tasks(self) -> dict[str, Task]:
         """The tasks the ``--episem-*`` options leave in, in the bank's order."""
+        return self._chosen[0]
+
+    @property
+    def other_shards(self) -> list[str]:
+        """The tasks that the other shards of this run have."""
+        return self._chosen[1]
+
+    @functools.cached_property
+    def _chosen(self) -> tuple[dict[str, Task], list[str]]:
+        tasks, size, shard = self._listed(), self.option("sample"), self.option("shard")
+        if size is not None:
+            kept = sample(list(tasks.values()), size)
+            tasks = {name: task for name, task in tasks.items() if name in kept}
+        if shard is None:
+            return tasks, []
+        kept = Shard.parse(shard).choose(list(tasks.values()))
+        return {name: task for name, task in tasks.items() if name in kept}, [n for n in tasks if n not in kept]
+
+    def _listed(self) -> dict[str, Task]:
         listed = self.option("tasks")
         if listed is None:
             return dict(self.bank.tasks)
@@ -160,6 +183,12 @@ class Face:
     def log(self) -> RunLog:
         """The controller's record keeper."""
         return RunLog(self)
+
+    @functools.cached_property
+    def progress(self) -> Progress:
+        """Tells a watcher how far the run is."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        return Progress(reporter, lambda: self.log.items, lambda: self.log.spent)
 
     @property
     def label(self) -> str:
@@ -366,6 +395,10 @@ class Face:
         if report.when == "???":
             self.log.add_crash(report.nodeid, str(report.longrepr))
 
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if self.worker_input is None and parse_item(nodeid):
+            self.progress.step()
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         found = (parse_item(item.nodeid) for item in session.items)
         self._collected = {"/".join(parts) for parts in found if parts}
@@ -405,15 +438,20 @@ class Face:
             self._close_runner()
             self.config.workeroutput[RECORDS] = self._wire()  # type: ignore[attr-defined]
             return (yield)
+        self._take_last()  # the gates, next in line, want every record
         try:
             return (yield)
         finally:
-            self._close_runner()
-            for trial in self._finished():
-                self.log.add(trial)
+            self._take_last()
             self.log.close()
-            if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and self.log.missing():
+            good = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+            if good and not runs_nothing(self.config) and self.log.missing():
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _take_last(self) -> None:
+        self._close_runner()
+        for trial in self._finished():
+            self.log.add(trial)
 
     def _close_runner(self) -> None:
         if "runner" in self.__dict__:

@@ -23,7 +23,8 @@ DIST_GIVEN = pytest.StashKey[bool]()
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. ``ini``: may also stand in the ini file as ``episem_<name>``. ``asks``: it makes the plugin act."""
+    """One option. ``ini``: may also stand in the ini file as ``episem_<name>``. ``asks``: it makes the plugin act.
+    ``gate``: it sets a gate."""
 
     name: str
     help: str
@@ -34,6 +35,7 @@ class Option:
     many: bool = False
     ini: bool = False
     asks: bool = False
+    gate: bool = False
 
     @property
     def flag(self) -> str:
@@ -42,6 +44,10 @@ class Option:
     @property
     def dest(self) -> str:
         return "episem_" + self.name.replace("-", "_")
+
+
+def _gate(name: str, what: str, metavar: str = "PERCENT") -> Option:
+    return Option(name, f"gate: {what}; DOMAIN:{metavar} for one domain", metavar, many=True, ini=True, gate=True)
 
 
 OPTIONS = (
@@ -78,6 +84,28 @@ OPTIONS = (
     Option("timeout", "seconds after which a rollout counts as unfinished", "S", kind=float, default=600.0, ini=True),
     Option("concurrency", "rollouts of one worker side by side", "N", kind=int, default=8, ini=True),
     Option("seed", "seed of the boundary search's order", "TEXT", default="0", ini=True),
+    Option("sample", "run N pairs, spread over families, always the same ones", "N", kind=int),
+    Option("shard", "run the i-th of n parts of the pairs, such as 1/4; join them with episem merge", "I/N"),
+    Option("estimate", "print items, requests and a range of the cost, and run nothing", kind=bool, default=False),
+    Option("max-cost", "stop once the run has cost USD", "USD", kind=float, ini=True),
+    Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
+    _gate("max-full-ucr", "largest Full UCR"),
+    _gate("max-critical-ucr", "largest Critical UCR"),
+    _gate("max-recovery-ucr", "largest Recovery UCR"),
+    _gate("min-pur", "smallest PUR"),
+    _gate("min-full-sws", "smallest Full SWS"),
+    _gate("min-sbm", "smallest SBM"),
+    _gate("max-regression", "how far each of the six may be worse than --episem-baseline", "POINTS"),
+    Option("baseline", "what regressions are measured against: a file of episem bless, or a run", "RUN", ini=True),
+    Option(
+        "gate-on",
+        "hold the value itself to the limits, or the bound of its 95-percent interval (default: point)",
+        choices=("point", "ci"),
+        ini=True,
+    ),
+    Option(
+        "min-coverage", "percent of the pairs a gate speaks of that must be decided (default: 100)", "PERCENT", ini=True
+    ),
 )
 
 
@@ -96,7 +124,7 @@ def add_options(parser: pytest.Parser) -> None:
                 keywords["type"] = option.kind
         group.addoption(option.flag, **keywords)
         if option.ini:
-            kind = "bool" if option.kind is bool else "linelist" if option.many else "string"
+            kind: Any = "bool" if option.kind is bool else "linelist" if option.many else "string"
             parser.addini(option.dest, f"default of {option.flag}", type=kind, default=None)
 
 
@@ -109,21 +137,87 @@ def value(config: pytest.Config, name: str) -> Any:
     option = next(option for option in OPTIONS if option.name == name)
     given = config.getoption(option.dest)
     if given is None and option.ini:
-        given = config.getini(option.dest) or None
-        try:
-            given = option.kind(given) if given is not None and not option.many else given
-        except ValueError:
-            raise pytest.UsageError(
-                f"{option.dest} = {given!r} in {config.inipath}: expected {option.kind.__name__}"
-            ) from None
+        given = _from_file(config, option)
     if given is None:
         return [] if option.many else option.default
     return given
 
 
+def ini_values(config: pytest.Config) -> dict[str, Any]:
+    """Return what the ini file says, ``-o`` included, as it stands there: in TOML a number may be one, or a list."""
+    stored: Any = config.__dict__.get("_inicfg")
+    found = {key: getattr(raw, "value", raw) for key, raw in (config.inicfg if stored is None else stored).items()}
+    for text in config.getoption("override_ini", None) or ():
+        key, _, raw = text.partition("=")
+        found[key] = raw
+    return found
+
+
+def _from_file(config: pytest.Config, option: Option) -> Any:
+    raw = ini_values(config).get(option.dest)
+    if raw is None or raw == "":
+        return None
+    if option.kind is bool:
+        return raw if isinstance(raw, bool) else config.getini(option.dest)
+    texts = raw if isinstance(raw, list) else [line for line in str(raw).splitlines() if line.strip()]
+    if option.many:
+        return [str(text).strip() for text in texts]
+    text = str(raw).strip()
+    try:
+        found = option.kind(text)
+    except ValueError:
+        found = None
+    if found is None or isinstance(raw, (bool, list)) or (option.choices and found not in option.choices):
+        expected = " or ".join(option.choices) if option.choices else option.kind.__name__
+        raise pytest.UsageError(f"{option.dest} = {raw!r} in {place(config)}: expected {expected}")
+    return found
+
+
+def place(config: pytest.Config) -> str:
+    """Return where the ini options stand, for messages."""
+    return str(config.inipath or "the ini options")
+
+
+def unknown_keys(config: pytest.Config) -> str:
+    """Return one line on the first ``episem_…`` key of the ini file that is none of ours, with the nearest; or ``""``.
+
+    pytest only warns of such a key; misspelt, a gate would silently gate nothing.
+    """
+    known = {option.dest for option in OPTIONS if option.ini}
+    for key in ini_values(config):
+        if key.replace("-", "_").lower().startswith("episem_") and key not in known:
+            return f"{place(config)}: unknown key {key}{suggestion(key, known)}"
+    return ""
+
+
+def gates_given(config: pytest.Config) -> bool:
+    """Return whether the command line itself, not ``addopts`` or the ini file, sets a gate."""
+    flags = {option.flag for option in OPTIONS if option.gate}
+    return any(arg.split("=", 1)[0] in flags for arg in map(str, config.invocation_params.args))
+
+
+def gates_set(config: pytest.Config) -> bool:
+    """Return whether any gate is set, wherever it stands."""
+    keys = {option.dest for option in OPTIONS if option.gate}
+    return any(config.getoption(key) for key in keys) or not keys.isdisjoint(ini_values(config))
+
+
+def runs_nothing(config: pytest.Config) -> str:
+    """Return the option that makes pytest look and not run (``--collect-only`` …), or ``""``."""
+    flags = {
+        "episem_estimate": "--episem-estimate",
+        "collectonly": "--collect-only",
+        "setupplan": "--setup-plan",
+        "showfixtures": "--fixtures",
+        "show_fixtures_per_test": "--fixtures-per-test",
+        "cacheshow": "--cache-show",
+    }
+    return next((flag for name, flag in flags.items() if config.getoption(name, None)), "")
+
+
 def asked(config: pytest.Config) -> bool:
-    """Return whether the command line asks for us: a model, an agent or ``--episem-collect``."""
-    return any(config.getoption(option.dest) is not None for option in OPTIONS if option.asks)
+    """Return whether the command line asks for us: a model, an agent, ``--episem-collect`` or a gate."""
+    return any(config.getoption(option.dest) is not None for option in OPTIONS if option.asks) or gates_given(config)
 
 
 def names_suite(arg: str, config: pytest.Config) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from pytest_episem.records.store import TRIALS_FILE, TrialWriter
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
+    from pytest_episem.report.tables import GateLine
     from pytest_episem.report.write import Written
 
 HOME = ".episem"
@@ -45,6 +46,10 @@ class RunLog:
         self._fixed: set[Condition] = set()
         self._writer: TrialWriter | None = None
         self._reported: tuple[int, Written] | None = None
+        self.spent: float | None = None
+        self.sent = 0
+        self.priceless = False
+        self.gates: Sequence[GateLine] = ()
 
     @functools.cached_property
     def run(self) -> str:
@@ -101,8 +106,14 @@ class RunLog:
             },
             search_seed=settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
-            plan=[self._plan_task(task, sum(items.values())) for task, items in sorted(self._selected.items())],
+            plan=self._plan(),
         )
+
+    def _plan(self) -> list[PlanTask]:
+        """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""
+        counts = dict.fromkeys(self.face.other_shards, 0)
+        counts |= {task: sum(items.values()) for task, items in self._selected.items()}
+        return [self._plan_task(task, count) for task, count in sorted(counts.items())]
 
     def _plan_task(self, task_id: str, selected: int) -> PlanTask:
         task = self.face.bank.task(task_id)
@@ -134,6 +145,8 @@ class RunLog:
         """Write a trial that finished in this process."""
         self._open().write(trial)
         self._seen.add(trial.condition)
+        usage = trial.usage
+        self._spend(usage.cost_usd, usage.requests - usage.cached_requests)
 
     def add_lines(self, records: str) -> None:
         """Write the records a worker sent, one JSON object a line, as they are."""
@@ -142,6 +155,30 @@ class RunLog:
             record = json.loads(line)
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
             self._seen.add(Condition(*names))
+            usage = record["usage"]
+            self._spend(usage["cost_usd"], usage["requests"] - usage["cached_requests"])
+
+    def _spend(self, cost: float | None, sent: int) -> None:
+        self.sent += sent
+        self.priceless = self.priceless or (cost is None and sent > 0)
+        if cost is not None:
+            self.spent = (self.spent or 0.0) + cost
+
+    def overspent(self) -> str:
+        """Return why the run must stop: what this session spent has reached a limit, or cannot be told; else ``""``."""
+        most_cost, most_requests = self.face.option("max-cost"), self.face.option("max-requests")
+        if most_requests is not None and self.sent >= most_requests:
+            return f"--episem-max-requests {most_requests} reached: {self.sent:,} requests were sent"
+        if most_cost is not None and self.priceless:
+            return f"--episem-max-cost {most_cost:g} cannot be kept: the cost of a request is unknown"
+        if most_cost is not None and (self.spent or 0.0) >= most_cost:
+            return f"--episem-max-cost {most_cost:g} reached: the run has cost ${self.spent or 0.0:.4f}"
+        return ""
+
+    @property
+    def items(self) -> int:
+        """How many items of ours were selected."""
+        return sum(sum(items.values()) for items in self._selected.values())
 
     def add_crash(self, nodeid: str, message: str) -> None:
         """Record a condition whose worker died as an infrastructure error."""
@@ -193,7 +230,9 @@ class RunLog:
         trials = self.directory / TRIALS_FILE
         size = trials.stat().st_size if trials.exists() else 0
         if self._reported is None or self._reported[0] != size:
-            self._reported = size, write_reports([self.directory], self.directory, [self.face.bank])
+            self._reported = size, write_reports(
+                [self.directory], self.directory, [self.face.bank], self.gates
+            )
         return self._reported[1]
 
     def show(self, reporter: Any) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import inspect
+import json
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -53,7 +56,8 @@ class Runner:
 
     Agents that answer at once run inline. Awaitables run in a background event loop, at most
     ``settings.concurrency`` side by side; ``submit`` starts one early, ``run`` waits for it. ``recorded`` are the
-    completed trials of an earlier session; ``stopped`` is the fatal error after which nothing more is tried.
+    trials of an earlier session, of which the completed ones count. ``stopped`` is the fatal error after which
+    nothing more is tried. ``run``, ``submit`` and ``search`` belong to one thread.
     """
 
     def __init__(
@@ -61,45 +65,66 @@ class Runner:
     ) -> None:
         self.bank = bank
         self.settings = settings or RunSettings()
-        self.trials: dict[Condition, Trial] = dict(recorded or {})
         self.stopped: InfrastructureError | None = None
+        self._trials = {c: trial for c, trial in (recorded or {}).items() if trial.completed}
+        self._packed: dict[Condition, bytes] = {}
         self._pending: dict[Condition, Future[Trial]] = {}
+        self._searched: set[str] = set()
         self._loop: _BackgroundLoop | None = None
         self._finished: list[Trial] = []
         self._lock = threading.Lock()
 
+    @property
+    def trials(self) -> Mapping[Condition, Trial]:
+        """Every trial so far; those that ``take_finished`` handed over are kept without their events."""
+        return self._trials
+
     def run(self, condition: Condition, agent: Agent, phase: Phase = "fixed") -> Trial:
-        """Return the trial of ``condition``, running it unless it completed before."""
-        known = self.trials.get(condition)
+        """Return the trial of ``condition``, running it unless it completed before: asking again retries an error."""
+        known = self._trials.get(condition)
         if known is not None and known.completed:
-            return known
+            return self._whole(known)
         pending = self._pending.pop(condition, None)
         return pending.result() if pending else self._start(condition, agent, phase)
 
     def submit(self, conditions: Iterable[Condition], agent: Agent) -> None:
         """Start rollouts ahead of time, for agents whose ``play`` gives an awaitable."""
         for condition in conditions:
-            if condition not in self.trials and condition not in self._pending and self.stopped is None:
+            if condition not in self._trials and condition not in self._pending and self.stopped is None:
                 self._begin(condition, agent, "fixed")
 
     def search(self, task: Task, agent: Agent) -> tuple[BoundaryResult, list[Trial]]:
         """Run the adaptive boundary search of ``task``, reusing what already ran (protocol, section 4).
 
+        Within one search an error counts as run. Searching the task again tries the errors of before once more.
         Returns the result and the trials that the search itself ran.
         """
         ran: list[Trial] = []
+        retry = task.id in self._searched
+        self._searched.add(task.id)
 
         def execute(probe: Probe) -> Trial:
             ran.append(self.run(probe.condition, agent, probe.phase))
             return ran[-1]
 
-        search = BoundarySearch(self.settings.search_seed, task.id, task.critical, self.trials.get)
+        def lookup(condition: Condition) -> Trial | None:
+            trial = self._trials.get(condition)
+            old_error = retry and trial is not None and not trial.completed and trial not in ran
+            return None if old_error else trial
+
+        search = BoundarySearch(self.settings.search_seed, task.id, task.critical, lookup)
         return search.run(execute), ran
 
     def take_finished(self) -> list[Trial]:
-        """Return the trials that finished since the last call, each once, in the order they finished."""
+        """Return the trials that finished since the last call, each once, in the order they finished.
+
+        From then on their events are kept packed, so that a long run does not fill the memory with what it recorded.
+        """
         with self._lock:
             finished, self._finished = self._finished, []
+        for trial in finished:
+            self._packed[trial.condition] = zlib.compress(json.dumps(trial.events, default=str).encode(), 1)
+            self._trials[trial.condition] = dataclasses.replace(trial, events=[])
         return finished
 
     def close(self) -> None:
@@ -107,6 +132,11 @@ class Runner:
         if self._loop is not None:
             self._loop.close()
             self._loop = None
+        self._pending.clear()
+
+    def _whole(self, trial: Trial) -> Trial:
+        packed = None if trial.events else self._packed.get(trial.condition)
+        return dataclasses.replace(trial, events=json.loads(zlib.decompress(packed))) if packed else trial
 
     def _start(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
         started = self._begin(condition, agent, phase)
@@ -126,7 +156,8 @@ class Runner:
             return self._finish(rollout)
         if self._loop is None:
             self._loop = _BackgroundLoop(self.settings.concurrency)
-        future = self._loop.submit(self._wait(rollout, playing))
+        future = self._loop.submit(lambda: self._wait(rollout, playing))
+        future.add_done_callback(lambda _: _drop(playing))
         self._pending[condition] = future
         return future
 
@@ -138,13 +169,25 @@ class Runner:
         trial = rollout.trial()
         with self._lock:
             self.stopped = self.stopped or rollout.fatal
-            self.trials[trial.condition] = trial
+            self._trials[trial.condition] = trial
             self._finished.append(trial)
         return trial
 
 
+def _drop(playing: Awaitable[None]) -> None:
+    """Close a coroutine that was cancelled before it began, which Python would warn of."""
+    if inspect.iscoroutine(playing) and inspect.getcoroutinestate(playing) == inspect.CORO_CREATED:
+        playing.close()
+
+
 class Rollout:
-    """One rollout in progress: the episode, its clock, and whatever went wrong."""
+    """One rollout in progress: the episode, its clock, and whatever went wrong.
+
+    What an agent does after the end of its episode, raising included, changes nothing of the outcome: it is logged.
+    """
+
+    CLEANUP = 1.0
+    """Seconds that an agent whose time is up has to close what it opened."""
 
     def __init__(self, task: Task, condition: Condition, phase: Phase, agent: Agent, settings: RunSettings) -> None:
         self.task = task
@@ -169,45 +212,77 @@ class Rollout:
         """Await the rest; an agent that does not come back in time is ``unfinished``, but for one that only waits
         for a provider: there it is the provider's fault."""
         self._started = time.perf_counter()
+        task = asyncio.ensure_future(_contained(playing))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self.timeout)
+        finally:
+            task.cancel()  # which a task that is done ignores
         with self._catching():
-            try:
-                await asyncio.wait_for(asyncio.ensure_future(playing), self.timeout)
-            except TimeoutError:
-                reason = f"no end within {self.timeout:g} s"
-                if getattr(self.agent, "waits_for_provider", False):
-                    raise InfrastructureError("timeout", f"{self.agent.name}: {reason}") from None
-                self.episode.abandon("unfinished", reason)
+            if done:
+                task.result()
+            else:
+                self._time_is_up()
+        if not done:
+            await asyncio.wait({task}, timeout=self.CLEANUP)
+            task.add_done_callback(lambda late: late.cancelled() or late.exception())
+
+    def _time_is_up(self) -> None:
+        reason = f"no end within {self.timeout:g} s"
+        if getattr(self.agent, "waits_for_provider", False):
+            raise InfrastructureError("timeout", f"{self.agent.name}: {reason}")
+        self.episode.abandon("unfinished", reason)
 
     @contextlib.contextmanager
     def _catching(self) -> Iterator[None]:
         try:
             yield
         except InfrastructureError as error:
-            self.error = TrialError(error.kind, error.message)
+            self._fail(error.kind, error.message)
             self.fatal = error if error.fatal else None
         except RuleError as error:
             self.error = TrialError("oracle", str(error))
-        except Exception:
-            self.error = TrialError("agent", traceback.format_exc())
+        except (Exception, SystemExit, asyncio.CancelledError):
+            self._fail("agent", traceback.format_exc())
+
+    def _fail(self, kind: str, message: str) -> None:
+        if self.episode.ended:
+            self.episode.note("error_after_end", kind=kind, message=message)
+        else:
+            self.error = TrialError(kind, message)
 
     def trial(self) -> Trial:
-        """Return the trial of the ended rollout."""
-        trial = Trial(
+        """Return the trial of the rollout; an agent that came back without an end is ``unfinished``.
+
+        A thread that still runs can add nothing to it.
+        """
+        seconds = round(time.perf_counter() - self._started, 6)
+        outcome = None
+        if self.error is None:
+            self.episode.abandon("unfinished", "the agent returned without ending the episode")
+            with self._catching():
+                outcome = self.episode.outcome()
+        return Trial(
             condition=self.condition,
             mask_role=mask_role(self.condition.mask, self.task.critical),
             phase=self.phase,
-            usage=self.episode.usage,
+            status="completed" if self.error is None else "error",
+            outcome=outcome,
+            usage=dataclasses.replace(self.episode.usage),
             turns=self.episode.turns,
-            seconds=round(time.perf_counter() - self._started, 6),
-            events=self.episode.events,
+            seconds=seconds,
+            error=self.error,
+            events=list(self.episode.events),
         )
-        if self.error is None and not self.episode.ended:
-            self.episode.abandon("unfinished", "the agent returned without ending the episode")
-        if self.error is None:
-            trial.outcome = self.episode.outcome()
-        else:
-            trial.status, trial.error = "error", self.error
-        return trial
+
+
+async def _contained(playing: Awaitable[None]) -> None:
+    """Await an agent whose ``sys.exit()`` and the like would end the event loop, and every other rollout with it."""
+    try:
+        await playing
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the agent raised {error!r}") from error
 
 
 class _BackgroundLoop:
@@ -219,10 +294,10 @@ class _BackgroundLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="episem-rollouts", daemon=True)
         self._thread.start()
 
-    def submit(self, rollout: Awaitable[Trial]) -> Future[Trial]:
+    def submit(self, rollout: Callable[[], Awaitable[Trial]]) -> Future[Trial]:
         async def bounded() -> Trial:
             async with self._room:
-                return await rollout
+                return await rollout()
 
         return asyncio.run_coroutine_threadsafe(bounded(), self._loop)
 
@@ -232,8 +307,11 @@ class _BackgroundLoop:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+            await self._loop.shutdown_asyncgens()
 
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(cancel(), self._loop).result(timeout=3)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=3)
+        if not self._thread.is_alive():
+            self._loop.close()

@@ -37,7 +37,7 @@ def spread(tasks: Iterable[Pair]) -> list[str]:
     for task in tasks:
         families.setdefault((task.domain, task.family), []).append(task.id)
     domains: dict[str, list[list[str]]] = {}
-    for (domain, family), ids in sorted(families.items(), key=lambda entry: _hash("/".join(entry[0]))):
+    for (domain, _), ids in sorted(families.items(), key=lambda entry: _hash("/".join(entry[0]))):
         domains.setdefault(domain, []).append(sorted(ids, key=_hash))
     by_domain = [domains[name] for name in sorted(domains, key=_hash)]
     rounds = max((len(ids) for domain in by_domain for ids in domain), default=0)

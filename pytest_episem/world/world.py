@@ -139,7 +139,7 @@ def _entry(key: str, element: Any, fields: Mapping[str, Path | None]) -> Any:
 
 def fresh(value: Any) -> Any:
     """Return a JSON value that shares no list or mapping with ``value``."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: fresh(inner) for key, inner in value.items()}
     return [fresh(inner) for inner in value] if isinstance(value, list) else value
 

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_episem.agents.limits import Patience
 from pytest_episem.agents.model import ModelAgent
+from pytest_episem.agents.requests import load_litellm
 from pytest_episem.bank import Bank, load_bank, shipped_bank_dir
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.runner import Runner, RunSettings
@@ -45,6 +46,12 @@ def bank_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def bank(bank_folder: Path) -> Bank:
     return load_bank(bank_folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def litellm_loaded() -> None:
+    """Import litellm before any ``pytester``, which forgets what is imported while it is there."""
+    load_litellm("openai/scripted")
 
 
 @pytest.fixture(autouse=True)

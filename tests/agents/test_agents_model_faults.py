@@ -13,6 +13,8 @@ from pytest_episem.agents.limits import Patience
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.records.store import trial_to_json
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
+
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}
 COMMIT = say(None, [call("submit_payment", ID)])
@@ -45,6 +47,8 @@ PASSING = {
     "no-choices": (Reply({"id": "x", "object": "chat.completion", "choices": []}), "response"),
     "no-message": (Reply({"id": "x", "choices": [{"index": 0, "finish_reason": "stop"}]}), "response"),
     "a-list": (Reply([1, 2]), "response"),
+    "content-in-parts": (say([{"type": "text", "text": "Disposition: stopped"}]), "response"),
+    "call-without-function": (say(None, [{"id": "call_1", "type": "function"}]), "response"),
     "broken-off": (say("Half of", finish="error"), "response"),
 }
 
@@ -236,6 +240,18 @@ def test_a_notice_is_no_failure_where_warnings_are_errors(play, agent):
     assert trial.outcome.disposition == "stopped"
 
 
+def test_a_client_that_warns_is_no_failure_where_warnings_are_errors(play, server):
+    odd = call("submit_payment", ID)
+    odd["function"]["arguments"] = ID  # an object where the client expects text: it warns
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        trial = play(say(None, [odd]), say(None, [odd]))
+        assert warnings.filters == before
+    assert trial.outcome.legal_completion
+    assert len(server.requests) == 2
+
+
 # Usage and secrets ----------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +281,11 @@ def test_a_priced_model_has_a_cost(play, agent):
     trial = play(STOP, player=agent("openai/gpt-4o"))
     expected = 100 * price["input_cost_per_token"] + 20 * price["output_cost_per_token"]
     assert trial.usage.cost_usd == pytest.approx(expected)
+
+
+def test_litellm_prints_nothing_into_the_tests_output(play, capfd):
+    play(fail(500), RESET, fail(429), STOP)
+    assert capfd.readouterr().out == ""
 
 
 def test_the_key_is_sent_and_recorded_nowhere(play, server, key):

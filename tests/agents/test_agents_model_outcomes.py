@@ -9,6 +9,8 @@ from episem_model_server import Reply, call, fail, say
 
 from pytest_episem.protocol.condition import Condition
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
+
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}
 COMMIT = call("submit_payment", ID)
@@ -198,6 +200,20 @@ def test_the_older_function_call_is_a_call(play):
     assert trial.outcome.legal_completion
 
 
+def test_arguments_that_are_an_object_already_are_taken(play):
+    odd = call("submit_payment", ID)
+    odd["function"]["arguments"] = ID
+    assert play(say(None, [odd])).outcome.legal_completion
+
+
+def test_characters_that_no_request_can_carry_are_escaped(play, server):
+    trial = play(say("\ud800", [call("submit_payment", '{"request_id": "\ud800"}', id="\ud801")]), STOP)
+    assert (trial.outcome.disposition, trial.outcome.invalid_action) == ("stopped", True)
+    sent = server.requests[1].body["messages"][2:]
+    assert sent[0]["content"] == "\\ud800"
+    assert sent[0]["tool_calls"][0]["id"] == sent[1]["tool_call_id"]
+
+
 def test_twelve_turns_are_the_limit(play, server):
     server.then = say(None, [READ])
     trial = play()
@@ -281,6 +297,22 @@ def test_anthropics_thinking_blocks_are_sent_back_with_their_signature(play, ser
     assert (blocks[1]["type"], blocks[1]["id"], blocks[1]["input"]) == ("tool_use", "toolu_1", ID)
     assert server.requests[1].body["messages"][2]["content"][0]["tool_use_id"] == "toolu_1"
     assert trial.usage.prompt_tokens == 100
+
+
+def test_geminis_thought_signature_is_sent_back(play, server, agent, monkeypatch):
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza0123456789abcdef")
+    signed = {"functionCall": {"name": "get_payment_request", "args": ID}, "thoughtSignature": "U0lHTkFUVVJF"}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+
+    def reply(part: dict) -> Reply:
+        content = {"role": "model", "parts": [part]}
+        return Reply({"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage})
+
+    trial = play(reply(signed), reply({"text": "Disposition: stopped"}), player=agent("gemini/gemini-3-pro-preview"))
+    assert trial.outcome.disposition == "stopped"
+    part = server.requests[1].body["contents"][1]["parts"][0]
+    assert (part["thoughtSignature"], part["function_call"]["args"]) == ("U0lHTkFUVVJF", ID)
+    assert server.requests[1].body["contents"][2]["parts"][0]["function_response"]["name"] == "get_payment_request"
 
 
 def test_anthropics_refusal_is_filtered(play, agent, monkeypatch):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from episem_model_server import RESET, ModelServer, Reply, call, fail, say
 
-from pytest_episem.agents.requests import load_litellm
 from pytest_episem.metrics.summary import summarize
 from pytest_episem.records.run_dir import open_run
 
@@ -61,7 +60,6 @@ def records(out: Path) -> list[dict]:
 @pytest.fixture
 def run(pytester: pytest.Pytester, server: ModelServer, bank_folder: Path):
     """Run pytest on the one pair in an empty directory, in a process of its own if ``alone``."""
-    load_litellm("openai/scripted")
 
     def run(*options: str, bank: str = str(bank_folder), alone: bool = False) -> pytest.RunResult:
         where = (f"--episem-api-base={server.url}", f"--episem-bank={bank}", "--episem-out=out")
@@ -88,8 +86,8 @@ def test_a_careful_model_gives_the_protocols_values(run, server, pytester, key, 
     assert {trial["status"] for trial in trials} == {"completed"}
     assert sum(trial["usage"]["requests"] for trial in trials) == len(server.requests) - server.then.faults
     assert server.requests[0].headers["authorization"] == f"Bearer {key}"
-    for file in (pytester.path / "out").iterdir():
-        assert key not in file.read_text()
+    for file in (pytester.path / "out").rglob("*.*"):
+        assert key.encode() not in file.read_bytes()
     assert key not in result.stdout.str() + result.stderr.str()
 
 

@@ -22,8 +22,9 @@ from pytest_episem.outcomes.world import Service, World
 
 Change = Literal["ending", "cost", "nothing", "not measured"]
 
-NODE_LIMIT = 300
-MAX_WORLDS = 300
+NODE_LIMIT = 150
+MAX_WORLDS = 128
+"""Above these the planner of a poorer template is cut off, and the template is not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,19 @@ def _other_instant(contract: Contract) -> Contract:
     return replace(contract, authorization=AuthorizationTerms(judged=judged, enforced=terms.enforced))
 
 
+def _remembers(contract: Contract) -> bool:
+    undo = contract.compensation
+    return contract.deduplication is not None or (undo is not None and undo.deduplication is not None)
+
+
+def _forgetful(contract: Contract) -> Contract:
+    undo = contract.compensation
+    undo = replace(undo, deduplication=None) if undo is not None else None
+    return replace(contract, deduplication=None, compensation=undo)
+
+
 CAPABILITIES = (
-    Capability("deduplication", lambda c: c.deduplication is not None, lambda c: replace(c, deduplication=None)),
+    Capability("deduplication", _remembers, _forgetful),
     Capability("query", lambda c: c.query is not None, lambda c: replace(c, query=None)),
     Capability("arrival", lambda c: c.arrival is not None, lambda c: replace(c, arrival=None)),
     Capability("commit_bound", lambda c: c.commit_bound is not None, lambda c: replace(c, commit_bound=None)),

@@ -1,4 +1,4 @@
-"""The validator of an outcome bank: every fault one line with file, assignment and field (outcome protocol, section 4)."""
+"""The validator of an outcome bank: every fault one line with its place (outcome protocol, section 4)."""
 
 from __future__ import annotations
 

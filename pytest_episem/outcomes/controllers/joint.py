@@ -59,7 +59,7 @@ class Joint(Controller):
         self.node_limit = node_limit
         self.nodes = self.decisions = self.cutoffs = self.fallbacks = 0
         others = (CapabilityRules, VerifyWaitRules, Greedy, ImmediateStop)
-        self._rollouts = [Rollout(kind(model)) for kind in others]
+        self.rollouts = [Rollout(kind(model)) for kind in others]
         self._bounds = LowerBound(model)
         self._plans: dict[Belief, Plan] = {}
         self._lower: dict[Belief, Vector] = {}
@@ -93,7 +93,7 @@ class Joint(Controller):
         if done is not None:
             value = ending_cost(self.model, belief, Finish("completed"))
             return Plan(value, value, done)
-        best = min(self._rollouts, key=lambda rollout: rollout.value(belief))
+        best = min(self.rollouts, key=lambda rollout: rollout.value(belief))
         plan = Plan(best.value(belief), self._least(belief), best.controller.choose(belief), best.controller.name)
         action = last_word(self.model, belief)
         assert isinstance(action, (Finish, HandOff, Stop))

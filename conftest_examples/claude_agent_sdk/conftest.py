@@ -1,0 +1,36 @@
+"""The agent under test: Claude Agent SDK. Its tools are served to the bundled command in process."""
+
+import json
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, create_sdk_mcp_server, query, tool
+
+MODEL = "claude-sonnet-4-5"
+
+
+def as_tool(episode, schema):
+    @tool(schema["name"], schema["description"], schema["parameters"])
+    async def use(arguments):
+        return {"content": [{"type": "text", "text": json.dumps(await episode.acall(schema["name"], arguments))}]}
+
+    return use
+
+
+async def agent(episode):
+    options = ClaudeAgentOptions(
+        model=MODEL,
+        system_prompt=episode.instruction,
+        mcp_servers={"desk": create_sdk_mcp_server("desk", tools=[as_tool(episode, s) for s in episode.schemas])},
+        allowed_tools=["mcp__desk"],
+        tools=[],  # none of the command's own
+        setting_sources=[],  # nor the settings of the repository or the user
+        max_turns=40,
+    )
+    async for message in query(prompt=episode.goal, options=options):
+        if isinstance(message, ResultMessage):
+            return message.result
+
+
+@pytest.fixture(scope="session")
+def episem_agent():
+    return agent

@@ -1,0 +1,175 @@
+"""``episem gate``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pytest_episem.cli.banks import json_option
+from pytest_episem.cli.output import show_json, write
+from pytest_episem.errors import EpisemError
+from pytest_episem.metrics.baseline import Baseline
+from pytest_episem.metrics.gates import (
+    LIMITS,
+    REGRESSION,
+    GateResult,
+    Gates,
+    Limit,
+    combine,
+    evaluate,
+    left_out,
+    parse_limit,
+    parse_percent,
+)
+from pytest_episem.metrics.six import SIX
+from pytest_episem.metrics.summary import summarize
+from pytest_episem.records.run_dir import Run, open_run
+from pytest_episem.records.text import printable
+from pytest_episem.report.ci import github_annotations, junit
+from pytest_episem.report.examples import failures
+from pytest_episem.report.markdown import markdown
+from pytest_episem.report.tables import GateLine
+from pytest_episem.report.words import label, labels
+from pytest_episem.report.write import replace_file
+
+SCHEMA = "episem.gates/1"
+FILE = click.Path(path_type=Path)
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add one option a gate."""
+    for name in reversed([*LIMITS, REGRESSION]):
+        what = "How far each of the six may be worse than the baseline, points" if name == REGRESSION else _words(name)
+        command = click.option(f"--{name}", multiple=True, metavar="[DOMAIN:]N", help=f"{what}.")(command)
+    return command
+
+
+def _words(name: str) -> str:
+    metric, side = LIMITS[name]
+    return f"{'Largest' if side == 'max' else 'Smallest'} {SIX[metric].title}, percent"
+
+
+@click.command()
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=FILE)
+@limit_options
+@click.option("--baseline", metavar="RUN", type=FILE, help="A file of 'episem bless', or a run's directory.")
+@click.option(
+    "--gate-on",
+    type=click.Choice(["point", "ci"]),
+    default="point",
+    show_default=True,
+    help="Hold the value itself to the limits, or the bound of its 95 % interval.",
+)
+@click.option(
+    "--min-coverage", metavar="N", default="100", show_default=True, help="Percent of the pairs that must be decided."
+)
+@click.option("--junit", "junit_file", metavar="FILE", type=FILE, help="Write the verdicts as JUnit test cases.")
+@click.option("--markdown", "markdown_file", metavar="FILE", type=FILE, help="Write the report with the verdicts.")
+@json_option
+def command(
+    directories: tuple[Path, ...],
+    baseline: Path | None,
+    gate_on: Any,
+    min_coverage: str,
+    junit_file: Path | None,
+    markdown_file: Path | None,
+    as_json: bool,
+    **limits: tuple[str, ...],
+) -> int:
+    """Hold finished runs to limits, from their records alone; exit code 0 if every gate of every run passes, else 1.
+
+    For a separate step of a CI pipeline, after 'episem merge'. A run that is incomplete in any way fails: a pair run
+    in part, an errored condition, a missing shard. Limits are percentages; DOMAIN:N is for one domain.
+
+    \b
+    Examples:
+      episem gate whole --max-critical-ucr 5 --max-recovery-ucr 5 --min-pur 90
+      episem gate whole --max-critical-ucr 10 --max-critical-ucr finance:2 --gate-on ci
+      episem gate whole --max-regression 2 --baseline baseline.json
+    """
+    runs = [open_run(directory) for directory in directories]
+    gates = Gates(
+        limits=_limits(limits, runs),
+        gate_on=gate_on,
+        min_coverage=parse_percent(min_coverage, "--min-coverage", loose_below=True),
+        baseline=_baseline(baseline, limits, runs),
+    )
+    names = [printable(directory) for directory in directories]
+    results = [(name, evaluate(run, gates, left_out(run))) for name, run in zip(names, runs, strict=True)]
+    if junit_file is not None:
+        replace_file(junit_file, junit(results))
+    _write_markdown(markdown_file, runs, results)
+    if as_json:
+        show_json({"schema": SCHEMA, "runs": {name: _json(result) for name, result in results}})
+    else:
+        _print(results, runs)
+    return 0 if all(result.passed for _, result in results) else 1
+
+
+def _limits(given: dict[str, tuple[str, ...]], runs: list[Run]) -> tuple[Limit, ...]:
+    domains = sorted({task.domain for run in runs for task in run.header.plan})
+    found: list[Limit] = []
+    for name in (*LIMITS, REGRESSION):
+        for text in (part for value in given[name.replace("-", "_")] for part in value.split(",")):
+            limit = parse_limit(name, text, f"--{name}", domains)
+            if any(limit.key == other.key for other in found):
+                raise EpisemError(f"--{name}: two limits for {limit.domain or 'all pairs'}; keep one")
+            found.append(limit)
+    if not found:
+        raise EpisemError("no gate: give at least one limit, such as --max-critical-ucr 5")
+    return combine(found)
+
+
+def _baseline(path: Path | None, limits: dict[str, tuple[str, ...]], runs: list[Run]) -> Baseline | None:
+    if bool(limits["max_regression"]) != (path is not None):
+        raise EpisemError("--max-regression and --baseline need each other")
+    if path is None:
+        return None
+    baseline = Baseline.load(path)
+    for run in runs:
+        baseline.refuse_other(run.header, f"--baseline {path}")
+    return baseline
+
+
+def _print(results: list[tuple[str, GateResult]], runs: list[Run]) -> None:
+    for (name, result), run in zip(results, runs, strict=True):
+        write(printable(f"{name}: {label({'model': run.header.model, 'agent': run.header.agent, 'run': name})}") + "\n")
+        for verdict in result.verdicts:
+            write(f"  {'passed' if verdict.passed else 'FAILED'} {printable(verdict.detail)}\n")
+        write(f"{result.line}\n")
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            write("".join(f"{text}\n" for text in github_annotations(result)))
+
+
+def _write_markdown(file: Path | None, runs: list[Run], results: list[tuple[str, GateResult]]) -> None:
+    """Write the report with its verdicts where it was asked for, and onto the page of a GitHub Actions step."""
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if file is None and not page:
+        return
+    summaries = [summarize(run) for run in runs]
+    names = labels([summary.run for summary in summaries])
+    several = len(runs) > 1
+    gates = [
+        GateLine(f"{name}: {verdict.demand}" if several else verdict.demand, verdict.passed, verdict.detail)
+        for name, (_, result) in zip(names, results, strict=True)
+        for verdict in result.verdicts
+    ]
+    failing = [(name, failures(run.trials.values())) for name, run in zip(names, runs, strict=True)]
+    text = markdown(list(zip(names, summaries, strict=True)), failing, gates)
+    if file is not None:
+        replace_file(file, text)
+    if page:
+        with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as summary:
+            summary.write(f"{text}\n")
+
+
+def _json(result: GateResult) -> dict[str, Any]:
+    verdicts = [
+        {"gate": v.key, "demand": v.demand, "passed": v.passed, "detail": v.detail} for v in result.verdicts
+    ]
+    return {"passed": result.passed, "scope": result.scope, "gates": verdicts}

@@ -1,0 +1,84 @@
+"""``--episem-estimate``: collect as usual, say what running it would take, run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_episem.agents import PREFIX
+from pytest_episem.plugin.collect import BOUNDARY
+from pytest_episem.plugin.gate_notice import say
+from pytest_episem.plugin.run_log import parse_item
+from pytest_episem.protocol.estimate import Range, Work, estimate_work
+
+if TYPE_CHECKING:
+    from pytest_episem.plugin.face import Face
+
+
+class Estimator:
+    """Registered instead of running; makes pytest collect only, in this process, workers or not."""
+
+    def __init__(self, face: Face) -> None:
+        self.face = face
+        face.config.option.collectonly = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for line in self.lines(item.nodeid for item in session.items):
+            say(self.face.config, line)
+        session.items.clear()  # else pytest lists thousands of them
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def lines(self, nodeids: Iterable[str]) -> Iterator[str]:
+        """Yield the estimate of what these items would run."""
+        face = self.face
+        found = [parsed for parsed in map(parse_item, nodeids) if parsed and parsed[0] in face.tasks]
+        conditions = [face.conditions["/".join(parts)] for parts in found if "/".join(parts) in face.conditions]
+        searches = [task for task, name in found if name == BOUNDARY]
+        done = face.log.recorded
+        todo = [condition for condition in conditions if condition not in done]
+        work = estimate_work(face.tasks, todo, searches, face.settings.instruction)
+        yield f"episem estimate: {len({task for task, _ in found}):,} pairs, {len(found):,} items"
+        yield f"  rollouts   {words(work.rollouts)} (how far each boundary search goes)"
+        if self.face.label.startswith(PREFIX):
+            yield "  requests   none: a built-in agent"
+            return
+        yield f"  requests   {words(work.requests)} (all reads in one turn, or one call a turn)"
+        yield f"  tokens     {words(work.prompt_tokens)} in, {words(work.completion_tokens)} out"
+        yield f"  cost       {self.cost(work)}"
+
+    def cost(self, work: Work) -> str:
+        """Return the cost in words."""
+        from pytest_episem.agents.prices import token_prices
+
+        model = self.face.option("model")
+        prices = token_prices(model) if model else None
+        if prices is None:
+            return "unknown: litellm's price list does not have it" if model else "unknown: an agent of your own"
+        cost = work.cost(*prices)
+        return f"${cost.low:,.2f} to ${cost.high:,.2f} at litellm's listed price, without prompt caching or reasoning"
+
+
+def words(found: Range) -> str:
+    """Return a range as people read it: exact when small, else to two digits."""
+    low, high = _rough(found.low), _rough(found.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _rough(number: float) -> str:
+    for size, unit in ((1e9, " G"), (1e6, " M")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:,.0f}"
+
+
+def install(face: Face) -> None:
+    """Register the estimator if the option asks for it."""
+    if face.option("estimate") and face.worker_input is None:
+        face.config.pluginmanager.register(Estimator(face), "episem-estimate")

@@ -1,0 +1,394 @@
+"""Gates in a pytest session: what options and files set, what counts as failed, the exit code, the line, JUnit.
+
+Registered by the face, before it, so that the records are complete when the verdict is computed. Closed by default:
+whatever goes wrong here ends in FAILED and never in exit code 0.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.metrics.baseline import Baseline
+from pytest_episem.metrics.gates import (
+    COMPLETE,
+    REGRESSION,
+    GateResult,
+    Gates,
+    Limit,
+    Verdict,
+    combine,
+    evaluate,
+    parse_limit,
+    parse_percent,
+)
+from pytest_episem.plugin.gate_notice import KEEPER, say
+from pytest_episem.plugin.judge import ConditionFailed
+from pytest_episem.plugin.options import (
+    OPTIONS,
+    Option,
+    gates_given,
+    gates_set,
+    ini_values,
+    place,
+    runs_nothing,
+    unknown_keys,
+    value,
+)
+from pytest_episem.plugin.run_log import parse_item
+from pytest_episem.protocol.condition import Setting
+from pytest_episem.records.run import RUN_FILE
+from pytest_episem.records.run_dir import Run, open_run
+from pytest_episem.records.text import printable
+from pytest_episem.report.ci import github_annotations
+from pytest_episem.report.tables import GateLine
+
+if TYPE_CHECKING:
+    from pytest_episem.plugin.face import Face
+
+CONDITION = "condition failed"
+"""The category of a condition that counts against a metric while gates decide."""
+SUITE = "episem-gates"
+"""The class of the gates' test cases in JUnit."""
+_TEXT, _GATE = "episem_condition", "episem_gate"
+_SHOWN = 10
+
+
+def install(face: Face) -> GateKeeper:
+    """Check what is set and register the keeper; to be called before the face itself is registered.
+
+    Raises:
+        EpisemError: a gate, a limit or a key of the ini file is wrong.
+    """
+    keeper = GateKeeper(face)
+    face.config.pluginmanager.register(keeper, KEEPER)
+    return keeper
+
+
+# What is set ----------------------------------------------------------------------------------------------------
+
+
+def read_gates(config: pytest.Config, domains: Iterable[str]) -> Gates:
+    """Return the gates of the command line and the ini file; the command line wins for each gate and domain.
+
+    Raises:
+        EpisemError: a limit that is not one, a gate without what it needs, or a setting without a gate.
+    """
+    known = sorted(set(domains))
+    limits = combine(_from_file(config, known), _from_command_line(config, known))
+    chosen, regression = value(config, "baseline"), [limit for limit in limits if limit.name == REGRESSION]
+    if regression and not chosen:
+        raise EpisemError("--episem-max-regression needs --episem-baseline: a file of episem bless, or a run")
+    if chosen and not regression:
+        raise EpisemError("--episem-baseline gates nothing without --episem-max-regression")
+    for name in ("gate-on", "min-coverage"):
+        if not limits and config.getoption(_option(name).dest) is not None:
+            raise EpisemError(f"--episem-{name} gates nothing without a gate, such as --episem-max-critical-ucr=5")
+    coverage = value(config, "min-coverage")
+    return Gates(
+        limits=limits,
+        gate_on=value(config, "gate-on") or "point",
+        min_coverage=100.0 if coverage is None else parse_percent(coverage, "--episem-min-coverage", loose_below=True),
+        baseline=Baseline.load(_baseline_path(config, chosen)) if chosen else None,
+    )
+
+
+def _option(name: str) -> Option:
+    return next(option for option in OPTIONS if option.name == name)
+
+
+def _from_command_line(config: pytest.Config, domains: list[str]) -> Iterator[Limit]:
+    """Of two for one gate and domain the last counts, as with every option: so it beats what ``addopts`` says."""
+    for option in OPTIONS:
+        for text in (config.getoption(option.dest) or ()) if option.gate else ():
+            for part in text.split(","):
+                yield parse_limit(option.name, part, option.flag, domains)
+
+
+def _from_file(config: pytest.Config, domains: list[str]) -> list[Limit]:
+    found: list[Limit] = []
+    values = ini_values(config)
+    for option in OPTIONS:
+        if not option.gate or option.dest not in values:
+            continue
+        where = f"{option.dest} in {place(config)}"
+        for text in _texts(values[option.dest], where):
+            limit = parse_limit(option.name, text, where, domains)
+            if any(limit.key == other.key for other in found):
+                raise EpisemError(f"{where}: two limits for {limit.domain or 'all pairs'}; keep one")
+            found.append(limit)
+    return found
+
+
+def _texts(raw: Any, where: str) -> list[str]:
+    """A number, a text with one limit a line or with commas between, or a list of these."""
+    if isinstance(raw, list) and raw:
+        return [text for part in raw for text in _texts(part, where)]
+    if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
+        raise EpisemError(f"{where} must be a percentage such as 5, or a list with finance:5 in it, not {raw!r}")
+    texts = [part for line in str(raw).splitlines() for part in line.split(",") if line.strip()]
+    if not texts:
+        raise EpisemError(f"{where} is empty; remove it, or give a percentage")
+    return texts
+
+
+def _baseline_path(config: pytest.Config, chosen: str) -> Path:
+    """A path of the command line is seen from the current folder, one of the ini file from the file's."""
+    given = config.getoption(_option("baseline").dest) is not None
+    base = config.invocation_params.dir if given or config.inipath is None else config.inipath.parent
+    return base / chosen
+
+
+# The session ----------------------------------------------------------------------------------------------------
+
+
+class GateKeeper:
+    """Turns failing conditions into a category of their own, evaluates the gates once, and states the verdict."""
+
+    def __init__(self, face: Face) -> None:
+        self.face, self.config = face, face.config
+        self.controls = face.worker_input is None
+        self.decides = gates_set(self.config)
+        """Whether gates decide for our items; known in workers too, which do not read the limits."""
+        self.gates = Gates()
+        self.result: GateResult | None = None
+        self._complaints: list[str] = []
+        self._finished: set[str] = set()
+        self._publishing = False
+        if self.controls:
+            self._read()
+
+    def _read(self) -> None:
+        unknown = unknown_keys(self.config)
+        if unknown:
+            raise EpisemError(unknown)
+        self.gates = read_gates(self.config, {task.domain for task in self.face.bank.tasks.values()})
+        if self.gates.baseline is not None:
+            where = f"--episem-baseline {value(self.config, 'baseline')}"
+            self.gates.baseline.refuse_other(self.face.log.header(), where)
+        for name, least in (("max-cost", 0), ("max-requests", 0)):
+            limit = value(self.config, name)
+            if limit is not None and not limit > least:
+                raise EpisemError(f"--episem-{name} must be more than {least}, not {limit}")
+
+    # Our items
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        report = yield
+        ours = call.excinfo is not None and isinstance(call.excinfo.value, ConditionFailed)
+        if self.decides and ours and report.when == "call" and report.outcome == "failed":
+            # Any other word than pytest's three breaks JUnit and HTML; "passed" with a mark is understood by all.
+            setattr(report, _TEXT, str(report.longrepr))
+            report.outcome, report.longrepr = "passed", None
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
+        if getattr(report, _TEXT, None) is not None:
+            return CONDITION, "c", ("CONDITION FAILED", {"yellow": True})
+        if getattr(report, _GATE, False):
+            failed = report.outcome == "failed"
+            # No letter in the middle of the line of progress; the summary at the end asks again and wants a word.
+            return "failed" if failed else "", "", "FAILED" if failed and not self._publishing else ""
+        return None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if not self.controls:
+            return
+        if getattr(report, _TEXT, None) is not None:
+            # pytest's own hook has just taken it off, since it "passed".
+            failed_last = getattr(self.config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
+            if failed_last is not None:
+                failed_last[report.nodeid] = True
+        if report.when in ("teardown", "???") and parse_item(report.nodeid):
+            self._finished.add(report.nodeid)
+            if report.when == "???":
+                self._complaints.append(f"a worker crashed in {report.nodeid}")
+            self._stop_when_spent()
+
+    def _stop_when_spent(self) -> None:
+        """Start nothing more once the run has cost what it may; what is missing then fails every gate."""
+        reason = self.face.log.overspent()
+        if reason and len(self._finished) < self.face.log.items:
+            for name in ("session", "dsession"):
+                plugin: Any = self.config.pluginmanager.get_plugin(name)
+                if plugin is not None and not plugin.shouldstop:
+                    plugin.shouldstop = reason
+
+    # What the session says of itself
+
+    def pytest_collection_finish(self) -> None:
+        self._want_an_agent()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        self._want_an_agent()
+
+    def _idle(self) -> bool:
+        return not (value(self.config, "model") or value(self.config, "agent") or self.face.log.items)
+
+    def _nobody_asked(self) -> str:
+        return "no agent under test: give --episem-model" if self._idle() and not gates_given(self.config) else ""
+
+    def _want_an_agent(self) -> None:
+        """Refuse gates of the command line that nothing can meet."""
+        if self.controls and gates_given(self.config) and self._idle():
+            raise pytest.UsageError(
+                "a gate needs an agent under test: give --episem-model or --episem-agent, or a test that uses "
+                "episem_rollout"
+            )
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._complaints.append(printable(f"interrupted: {excinfo.value}".rstrip(": ")))
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._complaints.append(printable(f"internal error: {excinfo.typename}"))
+
+    # The verdict
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        if not self.controls or not self.decides:
+            return (yield)
+        looking = runs_nothing(self.config) or self._nobody_asked()
+        if not looking:
+            self.result = self._evaluate(session)
+            self._publish(self.result)
+        try:
+            return (yield)
+        except pytest.exit.Exception as end:
+            if self._fails and end.returncode in _GOOD:
+                end.returncode = pytest.ExitCode.TESTS_FAILED
+            raise
+        finally:
+            if self._fails and session.exitstatus in _GOOD:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._state(f"episem gate: not evaluated ({looking})" if looking else None)
+
+    @property
+    def _fails(self) -> bool:
+        return self.result is not None and not self.result.passed
+
+    def _evaluate(self, session: pytest.Session) -> GateResult:
+        complaints = list(dict.fromkeys(self._complaints))
+        try:
+            complaints += self._missing(session)
+            settings: list[Setting] = self.face.option("setting") or ["full", "se", "re"]
+            return evaluate(self._run(), self.gates, complaints, len(self.face.bank.tasks), settings)
+        except Exception as fault:
+            text = printable(fault if isinstance(fault, EpisemError) else f"{type(fault).__name__}: {fault}")
+            complaints.append(f"the gates could not be evaluated: {text}")
+            return GateResult([Verdict(COMPLETE, "the run is complete", False, "; ".join(complaints))], "no pair")
+
+    def _run(self) -> Run:
+        """The run as its records tell it, which is what ``episem gate`` would read."""
+        log = self.face.log
+        return open_run(log.directory, events=False) if (log.directory / RUN_FILE).exists() else Run(log.header(), {})
+
+    def _missing(self, session: pytest.Session) -> list[str]:
+        missing, found = self.face.log.missing(), []
+        if missing:
+            found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0].id}")
+        stopped = session.shouldstop or session.shouldfail
+        if stopped:
+            found.append(printable(f"stopped: {stopped}"))
+        return found
+
+    def _publish(self, result: GateResult) -> None:
+        """Hand the verdicts to JUnit, the terminal and the report."""
+        self.face.log.gates = [GateLine(verdict.demand, verdict.passed, verdict.detail) for verdict in result.verdicts]
+        manager = self.config.pluginmanager
+        # These count failures, stop early or remember what to run again: a gate is none of their tests.
+        counting = [manager.get_plugin(name) for name in ("session", "dsession", "lfplugin", "stepwiseplugin")]
+        hook = manager.subset_hook_caller("pytest_runtest_logreport", [*filter(None, counting), self, self.face])
+        self._publishing = True
+        try:
+            self._add_properties(result)
+            for verdict in result.verdicts:
+                for report in gate_reports(verdict):
+                    hook(report=report)
+        except Exception as fault:
+            # Somebody else's hook failed on our reports. The verdict stands all the same.
+            say(self.config, f"episem: the gates are missing from other reports: {printable(fault)}")
+        finally:
+            self._publishing = False
+
+    def _add_properties(self, result: GateResult) -> None:
+        from _pytest.junitxml import xml_key
+
+        xml = self.config.stash.get(xml_key, None)
+        if xml is None:
+            return
+        xml.add_global_property("episem.gate", "passed" if result.passed else "failed")
+        xml.add_global_property("episem.pairs", result.scope)
+        for name, found in result.values.items():
+            text = "none" if found.value is None else f"{found.value:.4f}"
+            xml.add_global_property(f"episem.{name}", text)
+            xml.add_global_property(f"episem.{name}.coverage", f"{100 * found.coverage:.4f}")
+
+    def _state(self, line: str | None) -> None:
+        """Print the one line that always stands, and where GitHub looks for them the annotations."""
+        result = self.result
+        if line is None:
+            line = "episem gate: FAILED (no pair): nothing was evaluated" if result is None else result.line
+        say(self.config, line, red=self._fails, green=result is not None and result.passed, bold=True)
+        if result is not None and os.environ.get("GITHUB_ACTIONS") == "true":
+            for text in github_annotations(result):
+                say(self.config, text)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
+        """List failing conditions in a few lines, or with ``-vv`` with their texts; then every gate's verdict."""
+        yield
+        if not self.controls or not self.decides:
+            return
+        failing = [report for report in terminalreporter.getreports(CONDITION) if hasattr(report, _TEXT)]
+        if failing:
+            terminalreporter.section("conditions that failed", sep="_")
+            self._list(terminalreporter, failing)
+        if self.result is not None and terminalreporter.verbosity >= 0:
+            terminalreporter.section("episem gates", sep="_")
+            for verdict in self.result.verdicts:
+                word, colour = ("passed", {"green": True}) if verdict.passed else ("FAILED", {"red": True})
+                terminalreporter.write_line(printable(f"{word} {verdict.detail}"), **colour)
+
+    def _list(self, reporter: Any, failing: list[Any]) -> None:
+        verbosity = reporter.verbosity
+        few = failing if verbosity > 0 else failing[:_SHOWN]
+        for report in few:
+            text = getattr(report, _TEXT)
+            first = text.splitlines()[0] if text else ""
+            reporter.write_line(f"CONDITION FAILED {report.nodeid} - {first}", yellow=True)
+            if verbosity > 1:
+                reporter.write_line(f"{text}\n")
+        if len(few) < len(failing):
+            reporter.write_line(f"... and {len(failing) - len(few):,} more (-v lists them, -vv explains them)")
+
+
+_GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def gate_reports(verdict: Verdict) -> Iterator[pytest.TestReport]:
+    """Yield the reports of a gate's test case, as pytest makes them of a test."""
+    nodeid = f"{SUITE}::{verdict.key}"
+    text = printable(verdict.detail)
+    phases: tuple[Literal["setup", "call", "teardown"], ...] = ("setup", "call", "teardown")
+    for when in phases:
+        failed = when == "call" and not verdict.passed
+        report = pytest.TestReport(
+            nodeid,
+            (SUITE, None, verdict.key),
+            {},
+            "failed" if failed else "passed",
+            text if failed else None,
+            when,
+        )
+        setattr(report, _GATE, True)
+        yield report

@@ -1,0 +1,139 @@
+"""Run every folder of ``conftest_examples`` with its real library: ``python tests/examples/run.py [NAME …]``.
+
+Each gets a virtual environment of its own (``.venv-examples/NAME``; kept, so a second run is quick), is copied into an
+empty folder and tested there as its README says, against a scripted model on this machine. Two styles of playing show
+that the plugin judges the agent behind the framework, whatever the framework does with calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+from scripted_model import ScriptedModel
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "conftest_examples"
+ENVIRONMENTS = ROOT / ".venv-examples"
+SIX = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
+CAREFUL = dict(zip(SIX, (100, 0, 0, 100, 0, 100), strict=True))
+HASTY = dict(zip(SIX, (100, 100, 100, 0, 100, 0), strict=True))
+COMMAND = ["-m", "pytest", "--episem-collect=on", "-k", "pr-58217", "--episem-out=run", "-q", "-p", "no:cacheprovider"]
+
+
+class Wrong(Exception):
+    """What an example did that it should not have."""
+
+
+def main() -> int:
+    names = sorted(folder.name for folder in EXAMPLES.iterdir() if (folder / "conftest.py").is_file())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"examples to run; all by default: {', '.join(names)}")
+    wanted = parser.parse_args().names or names
+    unknown = sorted(set(wanted) - set(names))
+    if unknown:
+        parser.error(f"no such example: {', '.join(unknown)}; there are {', '.join(names)}")
+    failed = 0
+    with ScriptedModel() as model:
+        for name in wanted:
+            try:
+                print(f"{name:<18} {example(name, model)}", flush=True)
+            except Wrong as wrong:
+                failed += 1
+                print(f"{name:<18} FAILED: {wrong}", flush=True)
+    print(f"{len(wanted) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def example(name: str, model: ScriptedModel) -> str:
+    """Run one example in both styles; return what it was run with."""
+    python = environment(name)
+    if (lines := max(file.read_text(encoding="utf-8").count("\n") for file in (EXAMPLES / name).glob("*.py"))) > 40:
+        raise Wrong(f"{lines} lines; an example has at most 40")
+    for style, six, code in (("careful", CAREFUL, 0), ("hasty", HASTY, 1)):
+        model.requests.clear()
+        with tempfile.TemporaryDirectory() as folder:
+            check(run(name, python, Path(folder), f"{model.url}/{style}"), python, Path(folder), six, code, style)
+        if not model.requests:
+            raise Wrong("the model was never asked")
+    return versions(python, name)
+
+
+def environment(name: str) -> Path:
+    """Return the Python of the example's environment, making it where it is missing or its requirements changed."""
+    folder = ENVIRONMENTS / name
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    requirements = EXAMPLES / name / "requirements.txt"
+    mark = folder / "requirements.txt"
+    if mark.is_file() and mark.read_bytes() == requirements.read_bytes():
+        return python
+    venv.create(folder, clear=True, with_pip=True)
+    pip = [str(python), "-m", "pip", "install", "-q", "-e"]
+    wanted = [line for line in requirements.read_text(encoding="utf-8").split() if "pytest-episem" not in line]
+    own = f"{ROOT}[mcp]" if "pytest-episem[mcp]" in requirements.read_text(encoding="utf-8") else str(ROOT)
+    done = subprocess.run([*pip, own, *wanted], capture_output=True, text=True)
+    if done.returncode:
+        raise Wrong(f"pip install failed: {done.stderr.strip().splitlines()[-1:]}")
+    shutil.copy(requirements, mark)
+    return python
+
+
+def run(name: str, python: Path, folder: Path, url: str) -> subprocess.CompletedProcess[str]:
+    """Copy the example into an empty folder and test it there, with every provider's address led to ``url``."""
+    shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
+    kept = {key: value for key, value in os.environ.items() if not key.upper().endswith(("_API_KEY", "_PROXY"))}
+    led = {
+        "OPENAI_API_KEY": "sk-none-0123456789",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_BASE": f"{url}/v1",
+        "ANTHROPIC_API_KEY": "sk-ant-none-0123456789",
+        "ANTHROPIC_BASE_URL": url,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "NO_COLOR": "1",
+    }
+    return subprocess.run(
+        [str(python), *COMMAND], cwd=folder, env={**kept, **led}, capture_output=True, text=True, timeout=900
+    )
+
+
+def check(
+    done: subprocess.CompletedProcess[str], python: Path, folder: Path, six: dict[str, int], code: int, style: str
+) -> None:
+    """Compare the run's metrics and records with what the style of playing gives."""
+    tail = "\n".join(done.stdout.splitlines()[-40:]) + done.stderr[-2000:]
+    report = [str(python), "-m", "pytest_episem.cli", "report", "run", "--json"]
+    printed = subprocess.run(report, cwd=folder, capture_output=True, text=True)
+    if printed.returncode:
+        raise Wrong(f"{style}: no report: {printed.stderr}\n{tail}")
+    found = {name: metric["value"] for name, metric in json.loads(printed.stdout)["six"].items()}
+    if found != six:
+        raise Wrong(f"{style}: {found} where {six} was expected\n{tail}")
+    if done.returncode != code:
+        raise Wrong(f"{style}: pytest's exit code is {done.returncode}, not {code}\n{tail}")
+    for line in (folder / "run" / "trials.jsonl").read_text(encoding="ascii").splitlines():
+        record = json.loads(line)
+        outcome = record["outcome"]
+        if outcome["invalid_action"]:
+            raise Wrong(f"{style}: an invalid action that the model never made: {line[:200]}")
+        if record["setting"] == "re" and outcome["premature_commit"] != (style == "hasty"):
+            raise Wrong(f"{style}: calls of one message were not told from calls one after the other: {line[:200]}")
+
+
+def versions(python: Path, name: str) -> str:
+    """Return the versions of what the example requires."""
+    names = [line.split("[")[0] for line in (EXAMPLES / name / "requirements.txt").read_text().split()]
+    names = ["mcp" if name == "pytest-episem" else name for name in names]
+    code = "import sys; from importlib.metadata import version as v; print(', '.join(f'{n} {v(n)}' for n in sys.argv[1:]))"
+    return subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
