@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pygal
 import pytest
 
 # pytester forgets what was imported inside an in-process run. Extensions like numpy cannot be loaded twice in a
@@ -11,7 +12,9 @@ import pytest_episem.plugin.face
 import pytest_episem.plugin.scheduler
 import pytest_episem.report.html
 import pytest_episem.report.terminal
-import pytest_episem.report.write  # noqa: F401
+import pytest_episem.report.write
+
+assert pygal  # its import changes how Python finds installed packages
 
 pytest_plugins = ["pytester"]
 

@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, create_sdk_mcp_server, query, tool
+from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, ToolAnnotations, create_sdk_mcp_server, query, tool
 
 MODEL = "claude-sonnet-4-5"
+SIDE_BY_SIDE = ToolAnnotations(readOnlyHint=True)  # otherwise the command runs the calls of one message in turn
 
 
 def as_tool(episode, schema):
-    @tool(schema["name"], schema["description"], schema["parameters"])
+    @tool(schema["name"], schema["description"], schema["parameters"], annotations=SIDE_BY_SIDE)
     async def use(arguments):
         return {"content": [{"type": "text", "text": json.dumps(await episode.acall(schema["name"], arguments))}]}
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from pytest_episem.agents.base import Agent
 from pytest_episem.agents.tool_functions import async_tool_function, tool_function
 from pytest_episem.agents.turns import GRACE, UnseenTurns
-from pytest_episem.episode import CALL_LIMIT, Call, Disposition, Episode
+from pytest_episem.episode import CALL_LIMIT, Call, Disposition, Episode, Usage
 from pytest_episem.errors import EpisemError, suggestion
 
 DISPOSITIONS = tuple(name for name in get_args(Disposition) if name != "committed")
+USAGE = tuple(field.name for field in fields(Usage))
 
 
 class EpisodeView:
@@ -46,10 +48,7 @@ class EpisodeView:
     @property
     def schemas(self) -> list[dict[str, Any]]:
         """The tools as ``name``, ``description`` and ``parameters`` (JSON schema)."""
-        return [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-            for tool in self._episode.tools
-        ]
+        return [tool.plain() for tool in self._episode.tools]
 
     @property
     def functions(self) -> dict[str, Callable[..., dict[str, Any]]]:
@@ -84,10 +83,22 @@ class EpisodeView:
         return [observation.content for observation in self._turns.call_all([Call(*call) for call in calls])]
 
     def usage(self, **counts: Any) -> None:
-        """Add to the rollout's usage: ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` …"""
+        """Add to the rollout's usage: ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` …
+
+        ``None`` is an unknown amount and adds nothing.
+
+        Raises:
+            TypeError: there is no such count, or an amount is no number.
+        """
+        for name, amount in counts.items():
+            if name not in USAGE:
+                raise TypeError(f"usage() has no count {name!r}{suggestion(name, USAGE)}")
+            if amount is not None and (isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0):
+                raise TypeError(f"usage({name}={amount!r}): an amount is a number from 0 up")
         with self._lock:
             for name, amount in counts.items():
-                setattr(self._episode.usage, name, (getattr(self._episode.usage, name) or 0) + amount)
+                if amount is not None:
+                    setattr(self._episode.usage, name, (getattr(self._episode.usage, name) or 0) + amount)
 
     def _at_home(self) -> EpisodeView:
         """Note that the agent function itself runs here: what it calls from here, it calls one after the other."""
@@ -135,13 +146,25 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
         try:
             result = function()
         except BaseException as error:
-            failure = error if isinstance(error, Exception) else RuntimeError(f"the agent raised {error!r}")
-            loop.call_soon_threadsafe(settle, future.set_exception, failure)
+            tell(future.set_exception, _as_exception(error))
         else:
-            loop.call_soon_threadsafe(settle, future.set_result, result)
+            tell(future.set_result, result)
+
+    def tell(setter: Callable[[Any], None], value: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, setter, value)
 
     threading.Thread(target=work, name="episem-agent", daemon=True).start()
     return await future
+
+
+def _as_exception(error: BaseException) -> Exception:
+    """Return an error that a future can hold: not ``StopIteration``, and nothing that would end the event loop."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    failure = RuntimeError(f"the agent raised {error!r}")
+    failure.__cause__ = error
+    return failure
 
 
 def end_with(episode: Episode, answer: Any) -> None:
@@ -168,6 +191,8 @@ def as_agent(value: Any) -> Agent:
     Raises:
         EpisemError: it is neither.
     """
+    if isinstance(value, type):
+        raise EpisemError(f"episem_agent must be a function of the episode or an agent, not the class {value.__name__}")
     if isinstance(value, Agent):
         return value
     if callable(value):
@@ -191,6 +216,9 @@ def import_agent(spec: str, paths: Iterable[Path] = ()) -> Agent:
         value: Any = importlib.import_module(module_name)
     except ImportError as error:
         raise EpisemError(f"agent {spec!r}: cannot import {module_name!r}: {error}") from None
+    except (Exception, SystemExit) as error:
+        fault = " ".join(f"{type(error).__name__}: {error}".split())
+        raise EpisemError(f"agent {spec!r}: {module_name!r} fails when it is imported: {fault}") from error
     for name in attribute.split("."):
         if not hasattr(value, name):
             raise EpisemError(f"agent {spec!r}: {module_name!r} has no {name!r}{suggestion(name, dir(value))}")

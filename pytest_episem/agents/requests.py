@@ -34,17 +34,20 @@ class Shared:
         self._change = change
         self._held: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         self._holders = 0
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self._holders += 1
-        if self._holders == 1:
-            self._held = self._change()
-            self._held.__enter__()
+        with self._lock:
+            self._holders += 1
+            if self._holders == 1:
+                self._held = self._change()
+                self._held.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self._holders -= 1
-        if self._holders == 0:
-            self._held.__exit__(None, None, None)
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._held.__exit__(None, None, None)
 
 
 @contextlib.contextmanager
@@ -78,6 +81,35 @@ class Withheld(Exception):
         self.reason = reason
 
 
+class _Tries:
+    """What one request has been through: how often it failed and how long it waited."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.failures = 0
+        self.refusals = 0
+        self.waited = 0.0
+
+    @property
+    def count(self) -> int:
+        return self.failures + self.refusals
+
+    def wait_after(self, fault: Fault, limiter: Limiter, epoch: int) -> float | None:
+        """Return the seconds until the request may be sent again, ``None`` when it is given up."""
+        patience = self.patience
+        if fault.kind == "rate_limit" and fault.retry:
+            self.refusals += 1
+            wait = limiter.refused(epoch, patience, fault.told)
+        else:
+            self.failures += 1
+            wait = patience.delay(self.failures, fault.told)
+        too_often = self.failures >= patience.tries or self.refusals >= patience.rate_limit_tries
+        if not fault.retry or too_often or self.waited + wait > patience.total_wait:
+            return None
+        self.waited += wait
+        return wait
+
+
 class Sender:
     """Sends the requests of one model for one process.
 
@@ -97,7 +129,7 @@ class Sender:
         self.patience = patience or Patience()
         self.limiter = Limiter()
         self.dropped: list[str] = []
-        self.answered = False
+        self.alive = False
 
     async def send(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], episode: Episode
@@ -108,29 +140,23 @@ class Sender:
             Withheld: there is none, and that is the outcome.
             InfrastructureError: there is none after all tries.
         """
-        await self._ready()
-        failures, refusals, waited, quiet = 0, 0, 0.0, False
+        if _litellm is None:
+            await asyncio.to_thread(load_litellm, self.model)
+        tries, quiet = _Tries(self.patience), False
         while True:
-            started = time.perf_counter()
+            sent = dict(self.arguments)
             async with self.limiter.slot() as epoch:
+                started = time.perf_counter()
                 try:
                     with WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
-                        answer = await self._try(messages, tools, episode)
+                        answer = await self._try(sent, messages, tools, episode)
                 except Exception as error:
-                    fault, quiet = fault_of(error, self.arguments), came_from_warning(error)
+                    fault, quiet = fault_of(error, sent), came_from_warning(error)
+                    wait = tries.wait_after(fault, self.limiter, epoch)
                 else:
-                    self.answered = True
                     self.limiter.passed()
                     return answer
-                if fault.kind == "rate_limit" and fault.retry:
-                    refusals += 1
-                    delay = self.limiter.refused(epoch, self.patience, fault.told)
-                else:
-                    failures += 1
-                    delay = self.patience.delay(failures, fault.told)
-            too_often = failures >= self.patience.tries or refusals >= self.patience.rate_limit_tries
-            again = fault.retry and not too_often and waited + delay <= self.patience.total_wait
-            self._note_failure(episode, fault, time.perf_counter() - started, delay if again else None)
+            _note_failure(episode, self.model, fault, time.perf_counter() - started, wait)
             if fault.unreadable_call is not None:
                 _count(episode.usage, None, None, None, None)
                 return unreadable_call(fault.unreadable_call)
@@ -139,22 +165,22 @@ class Sender:
             if fault.refused is not None:
                 self._drop(fault.refused, episode)
                 continue
-            if not again:
-                raise self._given_up(fault, failures + refusals)
-            waited += delay
-            await asyncio.sleep(delay)
-
-    async def _ready(self) -> None:
-        if _litellm is None:
-            await asyncio.to_thread(load_litellm, self.model)
+            if wait is None:
+                raise self._given_up(fault, tries)
+            self.alive |= fault.kind not in _DEAD
+            await asyncio.sleep(wait)
 
     async def _try(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], episode: Episode
+        self,
+        sent: Mapping[str, Any],
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        episode: Episode,
     ) -> Answer:
         started = time.perf_counter()
-        timeout = float(self.arguments.get("timeout") or self.patience.request_timeout)
+        timeout = float(sent.get("timeout") or self.patience.request_timeout)
         request = _litellm.acompletion(**{
-            **self.arguments,
+            **sent,
             **self._address(),
             "model": self.model,
             "messages": list(messages),
@@ -168,6 +194,7 @@ class Sender:
         answer = read_answer(choices[0]) if choices else None
         if answer is None:
             raise BadResponse("the provider broke off its answer" if choices else "the response holds no answer")
+        self.alive = True
         self._note_answer(episode, response, answer, time.perf_counter() - started)
         return answer
 
@@ -219,24 +246,17 @@ class Sender:
             details["left_out"] = list(self.dropped)
         episode.note("request", **details)
 
-    def _note_failure(self, episode: Episode, fault: Fault, seconds: float, wait: float | None) -> None:
-        details: dict[str, Any] = {"model": self.model, "kind": fault.kind, "message": fault.text}
-        details["seconds"] = round(seconds, 3)
-        if wait is not None:
-            details["wait"] = round(wait, 3)
-        episode.note("request_failed", **details)
-
-    def _given_up(self, fault: Fault, tries: int) -> InfrastructureError:
+    def _given_up(self, fault: Fault, tries: _Tries) -> InfrastructureError:
         """Return the error of a request that is given up; one line, with the hint that mends it."""
         where = f"{self.model} at {scrubbed(self.api_base)}" if self.api_base else self.model
-        never = not self.answered and fault.kind in ("connection", "response", "request")
+        never = not self.alive and fault.kind in _DEAD
         words = _WORDS.get(fault.kind, "the request failed")
         hint = key_hint(self._provider()) if fault.kind == "authentication" else ""
         if fault.kind == "unknown_model":
             hint = "; check --episem-model and --episem-api-base"
         elif never and self.api_base and fault.kind != "request":
             hint = "; check --episem-api-base"
-        times = f" {tries} times" if tries > 1 else ""
+        times = f" {tries.count} times" if tries.count > 1 else ""
         return InfrastructureError(
             fault.kind, scrubbed(f"{where}: {words}{times}{hint} ({fault.text})"), fatal=fault.fatal or never
         )
@@ -255,6 +275,10 @@ _WORDS: Mapping[str, str] = {
     "response": "the provider's response could not be read",
     "request": "the provider rejected the request",
 }
+
+
+_DEAD = ("connection", "response", "request")
+"""Faults after which nothing more is tried while nothing else has ever come from the API: it is not what was meant."""
 
 
 def load_litellm(model: str) -> Any:
@@ -285,6 +309,11 @@ _TOOL = {
 }
 
 
+def _note_failure(episode: Episode, model: str, fault: Fault, seconds: float, wait: float | None) -> None:
+    details: dict[str, Any] = {"model": model, "kind": fault.kind, "message": fault.text, "seconds": round(seconds, 3)}
+    episode.note("request_failed", **details, **({} if wait is None else {"wait": round(wait, 3)}))
+
+
 def _tokens(response: Any, said_something: bool) -> tuple[int | None, int | None, int | None, int | None]:
     """Return prompt, completion, total and cached prompt tokens; litellm says 0 where the provider said nothing."""
     usage = getattr(response, "usage", None)
@@ -308,14 +337,10 @@ def _cost(response: Any) -> float | None:
     return float(cost) if isinstance(cost, int | float) and cost > 0 else None
 
 
-def _count(
-    usage: Usage, prompt: int | None, completion: int | None, total: int | None, cost: float | None
-) -> None:
+def _count(usage: Usage, prompt: int | None, completion: int | None, total: int | None, cost: float | None) -> None:
     """Add one answered request; a sum of which one part is unknown is unknown."""
-    first = usage.requests == 0
+    parts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total, "cost_usd": cost}
+    for name, part in parts.items():
+        sum = getattr(usage, name) if usage.requests else 0
+        setattr(usage, name, None if sum is None or part is None else sum + part)
     usage.requests += 1
-    add: Callable[[Any, Any], Any] = lambda sum, part: None if sum is None or part is None else sum + part  # noqa: E731
-    usage.prompt_tokens = add(0 if first else usage.prompt_tokens, prompt)
-    usage.completion_tokens = add(0 if first else usage.completion_tokens, completion)
-    usage.total_tokens = add(0 if first else usage.total_tokens, total)
-    usage.cost_usd = add(0.0 if first else usage.cost_usd, cost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -42,8 +43,9 @@ def _named(tool: ToolSpec, values: tuple[Any, ...], arguments: dict[str, Any]) -
 
 
 def _dress(function: Any, tool: ToolSpec) -> None:
-    """Give ``function`` the tool's name, description and parameters."""
-    kinds = {name: _annotation(schema) for name, schema in tool.parameters.get("properties", {}).items()}
+    """Give ``function`` the tool's name, description and parameters, but for one that Python keeps for itself."""
+    properties = tool.parameters.get("properties", {})
+    kinds = {name: _annotation(schema) for name, schema in properties.items() if not keyword.iskeyword(name)}
     parameters = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
         for name, kind in kinds.items()

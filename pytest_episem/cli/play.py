@@ -19,7 +19,7 @@ from pytest_episem.episode import Call, Episode
 from pytest_episem.errors import EpisemError
 from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
 from pytest_episem.protocol.plan import mask_role
-from pytest_episem.protocol.runner import TrialWorld
+from pytest_episem.protocol.rollout import TrialWorld
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.text import printable
 from pytest_episem.report.play_page import help_page, observation_page, opening_page, tools_page, verdict_page

@@ -22,7 +22,7 @@ from pytest_episem.episode import CALL_LIMIT, Episode
 from pytest_episem.errors import EpisemError
 from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
 from pytest_episem.protocol.plan import mask_role
-from pytest_episem.protocol.runner import TrialWorld
+from pytest_episem.protocol.rollout import TrialWorld
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_to_json
 from pytest_episem.report.verdict import judged

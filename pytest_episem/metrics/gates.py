@@ -217,7 +217,7 @@ def _complete(
         lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, chosen))]
         whole = 100 * (len(tasks) - len(lacking)) / len(tasks)
         if whole < gates.min_coverage - TOLERANCE:
-            least = shown(gates.min_coverage)
+            least = _exact(gates.min_coverage)
             found.append(
                 f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacking)} of "
                 f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}"
@@ -270,7 +270,7 @@ class _Scope:
         name, side = LIMITS[self.limit.name]
         metric = SIX[name]
         what = f"{metric.title}{self.where}"
-        demand = f"{what} {_SIGNS[side]} {shown(self.limit.percent)}"
+        demand = f"{what} {_SIGNS[side]} {_exact(self.limit.percent)}"
         fault = self.unsupported(metric, what)
         if fault:
             return Verdict(self.limit.key, demand, False, fault)
@@ -283,7 +283,7 @@ class _Scope:
         for name, metric in SIX.items():
             key = f"{self.limit.key}/{name.replace('_', '-')}"
             what = f"regression of {metric.title}{self.where}"
-            demand = f"{what} <= {shown(self.limit.percent)} pp"
+            demand = f"{what} <= {_exact(self.limit.percent)} pp"
             fault = self.unsupported(metric, what) or self.unmatched(name, what)
             if fault:
                 verdicts.append(Verdict(key, demand, False, fault))
@@ -313,7 +313,7 @@ class _Scope:
             return f"{what}: no completed trial that it is computed on"
         if coverage < self.gates.min_coverage - TOLERANCE:
             return (
-                f"{what}: coverage {shown(coverage, self.gates.min_coverage)} % < {shown(self.gates.min_coverage)} %, "
+                f"{what}: coverage {shown(coverage, self.gates.min_coverage)} % < {_exact(self.gates.min_coverage)} %, "
                 f"{len(open_tasks)} of {_count(len(self.tasks), 'pair')} incomplete, the first: {open_tasks[0]}"
             )
         return ""
@@ -354,7 +354,7 @@ class _Scope:
         passed = value <= limit + TOLERANCE if side == "max" else value >= limit - TOLERANCE
         sign = _SIGNS[side] if passed else _BROKEN[side]
         unit = " pp" if self.limit.name == REGRESSION else ""
-        return Verdict(key, demand, passed, f"{point}{unit} {sign} {shown(limit)}{unit}{worst}")
+        return Verdict(key, demand, passed, f"{point}{unit} {sign} {_exact(limit)}{unit}{worst}")
 
 
 _SIGNS: Mapping[Side, str] = {"max": "<=", "min": ">="}
@@ -368,6 +368,10 @@ def shown(value: float, beside: float | None = None) -> str:
         if beside is None or abs(value - beside) <= TOLERANCE or float(text) != float(f"{beside:.{decimals}f}"):
             break
     return text.rstrip("0").rstrip(".") if text != "-0.0" else "0"
+
+
+def _exact(limit: float) -> str:
+    return f"{limit:.10g}"
 
 
 def _count(count: int, one: str, many: str | None = None) -> str:

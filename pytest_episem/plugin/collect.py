@@ -43,7 +43,10 @@ class EpisemItem(pytest.Function):
 
     def setup(self) -> None:
         super().setup()
-        self.play(self.funcargs["episem_agent"])
+        if not self.config.option.setupplan:  # then pytest makes no fixture, the agent neither
+            agent = self.funcargs["episem_agent"]
+            self.face.look_ahead(self, agent)
+            self.play(agent)
 
     def runtest(self) -> None:
         __tracebackhide__ = True
@@ -58,7 +61,7 @@ class EpisemItem(pytest.Function):
         raise NotImplementedError
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.config.rootpath / self.nodeid.split("::")[0], None, self.name
+        return self.config.rootpath / self.nodeid.split("::")[0], 0, self.name
 
 
 class ConditionItem(EpisemItem):

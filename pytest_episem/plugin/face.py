@@ -15,13 +15,15 @@ from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_ag
 from pytest_episem.bank import Bank, Task, join_banks, load_bank, shipped_bank, shipped_bank_dir
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.plugin import collect, estimate, gates
+from pytest_episem.plugin.ahead import NO_PREFETCH, upcoming
 from pytest_episem.plugin.judge import ConditionFailed, NoVerdict, Oracle
 from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, names_suite, runs_nothing, value
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.run_log import RunLog, parse_item
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.runner import Runner, RunSettings, TrialWorld
+from pytest_episem.protocol.rollout import RunSettings, TrialWorld
+from pytest_episem.protocol.runner import Runner, runs_in_background
 from pytest_episem.protocol.selection import Shard, sample
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_from_json, trial_to_json
@@ -50,6 +52,8 @@ class Face:
         self.wanted_ids = self._take_node_ids()
         self._searched: dict[str, list[Trial]] = {}
         self._agent_given: Any = self
+        self._looked_ahead = False
+        self._workers = 0
         self._agent_playing: Agent
         self._collected: set[str] = set()
 
@@ -306,6 +310,14 @@ class Face:
 
         return run
 
+    def look_ahead(self, item: pytest.Item, agent: Any) -> None:
+        """Let the rollouts of the items behind ``item`` begin, where they may share its agent."""
+        playing = self._playing(agent)
+        if not runs_in_background(playing) or (self._looked_ahead and self.worker_input is None):
+            return
+        self._looked_ahead = True
+        self.runner.submit(upcoming(self, item), playing)
+
     def rollout(self, condition: Condition, agent: Any) -> Trial:
         """Return the trial of ``condition``, letting ``agent`` play it unless it ran already.
 
@@ -422,6 +434,8 @@ class Face:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput[RUN] = self.log.run
+        self._workers += 1
+        node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput["episem_recorded"] = "\n".join(
             trial_to_json(trial, self.log.run, self.label) for trial in self.log.recorded.values()
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
     from pytest_episem.plugin.judge import Oracle
     from pytest_episem.protocol.condition import Condition
-    from pytest_episem.protocol.runner import TrialWorld
+    from pytest_episem.protocol.rollout import TrialWorld
     from pytest_episem.protocol.trial import Trial
 
 
@@ -40,7 +40,9 @@ def episem_world(request: pytest.FixtureRequest, episem_condition: Condition) ->
 @pytest.fixture
 def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[TrialWorld], Trial]:
     """``episem_run(world)`` lets the agent play and returns the trial."""
-    return _face(request).player(episem_agent)
+    face = _face(request)
+    face.look_ahead(request.node, episem_agent)
+    return face.player(episem_agent)
 
 
 @pytest.fixture

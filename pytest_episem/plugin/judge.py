@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,8 +11,13 @@ from pytest_episem.bank import Bank
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.report.failure import explain, fault
 
+if TYPE_CHECKING:
+    from _pytest.outcomes import Failed
+else:
+    Failed = pytest.fail.Exception
 
-class ConditionFailed(pytest.fail.Exception):
+
+class ConditionFailed(Failed):
     """A trial that counts against one of the six metrics; its text explains itself, a traceback would not help."""
 
     __module__ = "builtins"  # shown as "ConditionFailed: …", as pytest does for its own
@@ -20,7 +26,7 @@ class ConditionFailed(pytest.fail.Exception):
         super().__init__(text, pytrace=False)
 
 
-class NoVerdict(pytest.fail.Exception):
+class NoVerdict(Failed):
     """A trial without an outcome: an infrastructure error, or an agent that raised."""
 
     __module__ = "builtins"

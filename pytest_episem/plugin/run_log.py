@@ -24,6 +24,7 @@ from pytest_episem.protocol.version import PROTOCOL_VERSION
 from pytest_episem.records.run import RUN_FILE, BankId, PlanTask, RunHeader, mismatch
 from pytest_episem.records.run_dir import open_run
 from pytest_episem.records.store import TRIALS_FILE, TrialWriter
+from pytest_episem.records.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -230,9 +231,13 @@ class RunLog:
         trials = self.directory / TRIALS_FILE
         size = trials.stat().st_size if trials.exists() else 0
         if self._reported is None or self._reported[0] != size:
-            self._reported = size, write_reports(
-                [self.directory], self.directory, [self.face.bank], self.gates
-            )
+            try:
+                written = write_reports([self.directory], self.directory, [self.face.bank], self.gates)
+            except EpisemError:
+                raise
+            except Exception as fault:  # a fault of ours in a picture must not cost the session its verdict
+                raise EpisemError(f"{type(fault).__name__}: {printable(fault)}") from fault
+            self._reported = size, written
         return self._reported[1]
 
     def show(self, reporter: Any) -> None:
@@ -242,7 +247,10 @@ class RunLog:
         reporter.section("episem", sep="=", bold=True)
         recorded = (self.directory / RUN_FILE).exists()
         if recorded:
-            self._show_summary(reporter)
+            try:
+                self._show_summary(reporter)
+            except EpisemError as error:
+                reporter.write_line(f"no summary: {error}", red=True)
         missing = self.missing()
         if missing:
             first = missing[0].id

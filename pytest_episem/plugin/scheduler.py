@@ -22,7 +22,7 @@ class PairScheduling:
     """
 
     def __init__(self, config: pytest.Config, ahead: int) -> None:
-        self._config = config
+        self.config = config
         self._wanted = len(parse_tx_spec_config(config))
         self._ahead = max(2, ahead)
         self._collections: dict[Any, list[str]] = {}
@@ -111,7 +111,7 @@ class PairScheduling:
             if difference:
                 same = False
                 report = pytest.CollectReport(node.gateway.id, "failed", longrepr=difference, result=[])
-                self._config.hook.pytest_collectreport(report=report)
+                self.config.hook.pytest_collectreport(report=report)
         return same
 
 

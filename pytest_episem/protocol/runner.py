@@ -1,63 +1,34 @@
-"""Running conditions: a fresh world, an episode, an agent, one trial; rollouts of slow agents side by side."""
+"""Running conditions: which trials there are already, which are on their way, and boundary searches over them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import inspect
-import json
 import threading
-import time
-import traceback
-import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Awaitable, Hashable, Iterable, Mapping
+from typing import TypeAlias
 
 from pytest_episem.agents.base import Agent, InfrastructureError
 from pytest_episem.bank import Bank, Task
-from pytest_episem.bank.rule import RuleError
-from pytest_episem.episode import DEFAULT_INSTRUCTION, Episode
-from pytest_episem.protocol.boundary import BoundaryResult, BoundarySearch, Probe
+from pytest_episem.protocol.background import Background, Job
+from pytest_episem.protocol.boundary import BoundaryResult, BoundarySearch
 from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import mask_role
+from pytest_episem.protocol.rollout import Rollout, RunSettings
 from pytest_episem.protocol.trial import Phase, Trial, TrialError
-from pytest_episem.world import World
 
+__all__ = ["RunSettings", "Runner", "runs_in_background"]
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What every rollout of a run shares. ``turn_limit`` ``None`` takes the agent's own; ``timeout`` in seconds."""
-
-    instruction: str = DEFAULT_INSTRUCTION
-    turn_limit: int | None = None
-    timeout: float = 600.0
-    concurrency: int = 8
-    search_seed: str = "0"
-
-
-class TrialWorld(World):
-    """The fresh world that a condition describes; it knows its condition."""
-
-    def __init__(self, task: Task, condition: Condition) -> None:
-        super().__init__(task, condition.world, condition.mask, audit=condition.setting in ("re", "full_audit"))
-        self.condition = condition
-
-
-def start_episode(task: Task, condition: Condition, agent: Agent, settings: RunSettings) -> Episode:
-    """Return the fresh episode of ``condition`` for ``agent``."""
-    limit = settings.turn_limit or agent.turn_limit
-    return Episode(TrialWorld(task, condition), turn_limit=limit, instruction=settings.instruction)
+Searched: TypeAlias = tuple[BoundaryResult, list[Trial]]
 
 
 class Runner:
     """Runs conditions of one bank and remembers their trials, so none runs twice in a process.
 
-    Agents that answer at once run inline. Awaitables run in a background event loop, at most
-    ``settings.concurrency`` side by side; ``submit`` starts one early, ``run`` waits for it. ``recorded`` are the
-    trials of an earlier session, of which the completed ones count. ``stopped`` is the fatal error after which
-    nothing more is tried. ``run``, ``submit`` and ``search`` belong to one thread.
+    Agents that answer at once run inline. Those whose ``play`` is a coroutine function run in the background, at most
+    ``settings.concurrency`` side by side: ``submit`` names what will be asked for, ``run`` and ``search`` wait.
+    ``recorded`` are the trials of an earlier session, of which the completed ones count. ``stopped`` is the fatal
+    error after which nothing more is tried. One thread asks.
     """
 
     def __init__(
@@ -67,103 +38,162 @@ class Runner:
         self.settings = settings or RunSettings()
         self.stopped: InfrastructureError | None = None
         self._trials = {c: trial for c, trial in (recorded or {}).items() if trial.completed}
-        self._packed: dict[Condition, bytes] = {}
-        self._pending: dict[Condition, Future[Trial]] = {}
         self._searched: set[str] = set()
-        self._loop: _BackgroundLoop | None = None
         self._finished: list[Trial] = []
+        self._asked: set[Condition] = set()
+        self._handed_over: set[Condition] = set()
         self._lock = threading.Lock()
+        self._background: Background | None = None
+        self._playing: dict[Condition, asyncio.Task[Trial]] = {}
 
     @property
     def trials(self) -> Mapping[Condition, Trial]:
-        """Every trial so far; those that ``take_finished`` handed over are kept without their events."""
+        """Every trial so far; one that was asked for and handed over is kept without its events."""
         return self._trials
 
     def run(self, condition: Condition, agent: Agent, phase: Phase = "fixed") -> Trial:
         """Return the trial of ``condition``, running it unless it completed before: asking again retries an error."""
+        self._asked.add(condition)
         known = self._trials.get(condition)
         if known is not None and known.completed:
-            return self._whole(known)
-        pending = self._pending.pop(condition, None)
-        return pending.result() if pending else self._start(condition, agent, phase)
+            self._lighten(known)
+            return known
+        if not runs_in_background(agent):
+            return self._run_inline(condition, agent, phase)
+        background = self._start_background()
+        if known is not None:
+            background.forget(condition)
+        trial: Trial = background.result(condition, lambda: self._trial(condition, agent, phase))
+        return trial
 
-    def submit(self, conditions: Iterable[Condition], agent: Agent) -> None:
-        """Start rollouts ahead of time, for agents whose ``play`` gives an awaitable."""
-        for condition in conditions:
-            if condition not in self._trials and condition not in self._pending and self.stopped is None:
-                self._begin(condition, agent, "fixed")
-
-    def search(self, task: Task, agent: Agent) -> tuple[BoundaryResult, list[Trial]]:
+    def search(self, task: Task, agent: Agent) -> Searched:
         """Run the adaptive boundary search of ``task``, reusing what already ran (protocol, section 4).
 
-        Within one search an error counts as run. Searching the task again tries the errors of before once more.
-        Returns the result and the trials that the search itself ran.
+        Returns what was found and the trials that the search itself ran. Within one search an error counts as run;
+        searching the task again tries the errors of before once more.
         """
-        ran: list[Trial] = []
-        retry = task.id in self._searched
+        if not runs_in_background(agent):
+            return self._search_inline(task, agent)
+        background = self._start_background()
+        again = task.id in self._searched
+        if again:
+            background.forget(task.id)
+        searched: Searched = background.result(task.id, lambda: self._search(task, agent, again))
         self._searched.add(task.id)
+        return searched
 
-        def execute(probe: Probe) -> Trial:
-            ran.append(self.run(probe.condition, agent, probe.phase))
-            return ran[-1]
+    def submit(self, wanted: Iterable[Condition | Task], agent: Agent) -> None:
+        """Say what will be asked for: conditions, and tasks whose boundary will be searched. They begin early."""
+        if not runs_in_background(agent) or self.stopped is not None:
+            return
+        self._start_background().expect(
+            self._job(thing, agent) for thing in wanted if isinstance(thing, Task) or thing not in self._trials
+        )
 
-        def lookup(condition: Condition) -> Trial | None:
-            trial = self._trials.get(condition)
-            old_error = retry and trial is not None and not trial.completed and trial not in ran
-            return None if old_error else trial
-
-        search = BoundarySearch(self.settings.search_seed, task.id, task.critical, lookup)
-        return search.run(execute), ran
+    def _job(self, wanted: Condition | Task, agent: Agent) -> tuple[Hashable, Job]:
+        if isinstance(wanted, Task):
+            return wanted.id, lambda: self._search(wanted, agent, again=False)
+        return wanted, lambda: self._trial(wanted, agent, "fixed")
 
     def take_finished(self) -> list[Trial]:
         """Return the trials that finished since the last call, each once, in the order they finished.
 
-        From then on their events are kept packed, so that a long run does not fill the memory with what it recorded.
+        One that was also asked for is kept without its events, so that a long run does not fill the memory.
         """
         with self._lock:
             finished, self._finished = self._finished, []
         for trial in finished:
-            self._packed[trial.condition] = zlib.compress(json.dumps(trial.events, default=str).encode(), 1)
-            self._trials[trial.condition] = dataclasses.replace(trial, events=[])
+            self._handed_over.add(trial.condition)
+            self._lighten(trial)
         return finished
 
+    def _lighten(self, trial: Trial) -> None:
+        if trial.condition in self._handed_over and trial.condition in self._asked:
+            with self._lock:
+                self._trials[trial.condition] = dataclasses.replace(trial, events=[])
+
     def close(self) -> None:
-        """Cancel what is still running; finished trials stay available."""
-        if self._loop is not None:
-            self._loop.close()
-            self._loop = None
-        self._pending.clear()
+        """Drop what has not begun and cancel what is running; finished trials stay available."""
+        if self._background is not None:
+            self._background.close()
+            self._background = None
 
-    def _whole(self, trial: Trial) -> Trial:
-        packed = None if trial.events else self._packed.get(trial.condition)
-        return dataclasses.replace(trial, events=json.loads(zlib.decompress(packed))) if packed else trial
+    # Inline -----------------------------------------------------------------------------------------------------
 
-    def _start(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
-        started = self._begin(condition, agent, phase)
-        if isinstance(started, Trial):
-            return started
-        self._pending.pop(condition, None)
-        return started.result()
-
-    def _begin(self, condition: Condition, agent: Agent, phase: Phase) -> Trial | Future[Trial]:
-        task = self.bank.task(condition.task)
-        rollout = Rollout(task, condition, phase, agent, self.settings)
-        if self.stopped is not None:
-            rollout.error = TrialError(self.stopped.kind, self.stopped.message)
-            return self._finish(rollout)
-        playing = rollout.play()
+    def _run_inline(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+        rollout = self._rollout(condition, agent, phase)
+        playing = rollout.play() if rollout.error is None else None
         if playing is None:
             return self._finish(rollout)
-        if self._loop is None:
-            self._loop = _BackgroundLoop(self.settings.concurrency)
-        future = self._loop.submit(lambda: self._wait(rollout, playing))
-        future.add_done_callback(lambda _: _drop(playing))
-        self._pending[condition] = future
-        return future
+        background = self._start_background()
+        background.forget(condition)
+        trial: Trial = background.result(condition, lambda: self._wait(rollout, playing))
+        return trial
 
-    async def _wait(self, rollout: Rollout, playing: Awaitable[None]) -> Trial:
-        await rollout.wait(playing)
+    def _search_inline(self, task: Task, agent: Agent) -> Searched:
+        ran: list[Trial] = []
+        search = self._new_search(task, ran, again=task.id in self._searched)
+        self._searched.add(task.id)
+        while probe := search.next():
+            ran.append(self.run(probe.condition, agent, probe.phase))
+            search.feed(ran[-1])
+        return search.result, ran
+
+    # In the background ------------------------------------------------------------------------------------------
+
+    def _start_background(self) -> Background:
+        if self._background is None:
+            self._background = Background(self.settings.concurrency)
+        return self._background
+
+    async def _trial(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+        """Play a condition, or await the rollout of it that is already under way."""
+        known = self._trials.get(condition)
+        if known is not None and known.completed:
+            return known
+        if condition not in self._playing:
+            self._playing[condition] = asyncio.ensure_future(self._play(condition, agent, phase))
+        try:
+            return await asyncio.shield(self._playing[condition])
+        finally:
+            playing = self._playing.get(condition)
+            if playing is not None and playing.done():
+                self._playing.pop(condition)
+
+    async def _play(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+        rollout = self._rollout(condition, agent, phase)
+        playing = rollout.play() if rollout.error is None else None
+        return await self._wait(rollout, playing)
+
+    async def _wait(self, rollout: Rollout, playing: Awaitable[None] | None) -> Trial:
+        if playing is not None:
+            await rollout.wait(playing)
         return self._finish(rollout)
+
+    async def _search(self, task: Task, agent: Agent, again: bool) -> Searched:
+        ran: list[Trial] = []
+        search = self._new_search(task, ran, again)
+        while probe := search.next():
+            self._asked.add(probe.condition)
+            ran.append(await self._trial(probe.condition, agent, probe.phase))
+            search.feed(ran[-1])
+        return search.result, ran
+
+    # Both -------------------------------------------------------------------------------------------------------
+
+    def _rollout(self, condition: Condition, agent: Agent, phase: Phase) -> Rollout:
+        rollout = Rollout(self.bank.task(condition.task), condition, phase, agent, self.settings)
+        if self.stopped is not None:
+            rollout.error = TrialError(self.stopped.kind, self.stopped.message)
+        return rollout
+
+    def _new_search(self, task: Task, ran: list[Trial], again: bool) -> BoundarySearch:
+        def lookup(condition: Condition) -> Trial | None:
+            trial = self._trials.get(condition)
+            old_error = again and trial is not None and not trial.completed
+            return None if old_error and all(one.condition != condition for one in ran) else trial
+
+        return BoundarySearch(self.settings.search_seed, task.id, task.critical, lookup)
 
     def _finish(self, rollout: Rollout) -> Trial:
         trial = rollout.trial()
@@ -171,147 +201,11 @@ class Runner:
             self.stopped = self.stopped or rollout.fatal
             self._trials[trial.condition] = trial
             self._finished.append(trial)
+        if self.stopped is not None and self._background is not None:
+            self._background.clear()
         return trial
 
 
-def _drop(playing: Awaitable[None]) -> None:
-    """Close a coroutine that was cancelled before it began, which Python would warn of."""
-    if inspect.iscoroutine(playing) and inspect.getcoroutinestate(playing) == inspect.CORO_CREATED:
-        playing.close()
-
-
-class Rollout:
-    """One rollout in progress: the episode, its clock, and whatever went wrong.
-
-    What an agent does after the end of its episode, raising included, changes nothing of the outcome: it is logged.
-    """
-
-    CLEANUP = 1.0
-    """Seconds that an agent whose time is up has to close what it opened."""
-
-    def __init__(self, task: Task, condition: Condition, phase: Phase, agent: Agent, settings: RunSettings) -> None:
-        self.task = task
-        self.condition = condition
-        self.phase = phase
-        self.agent = agent
-        self.timeout = settings.timeout
-        self.episode = start_episode(task, condition, agent, settings)
-        self.error: TrialError | None = None
-        self.fatal: InfrastructureError | None = None
-        self._started = time.perf_counter()
-
-    def play(self) -> Awaitable[None] | None:
-        """Let the agent begin; returns what is left to await, or ``None`` when it is through."""
-        with self._catching():
-            playing = self.agent.play(self.episode)
-            if inspect.isawaitable(playing):
-                return playing
-        return None
-
-    async def wait(self, playing: Awaitable[None]) -> None:
-        """Await the rest; an agent that does not come back in time is ``unfinished``, but for one that only waits
-        for a provider: there it is the provider's fault."""
-        self._started = time.perf_counter()
-        task = asyncio.ensure_future(_contained(playing))
-        try:
-            done, _ = await asyncio.wait({task}, timeout=self.timeout)
-        finally:
-            task.cancel()  # which a task that is done ignores
-        with self._catching():
-            if done:
-                task.result()
-            else:
-                self._time_is_up()
-        if not done:
-            await asyncio.wait({task}, timeout=self.CLEANUP)
-            task.add_done_callback(lambda late: late.cancelled() or late.exception())
-
-    def _time_is_up(self) -> None:
-        reason = f"no end within {self.timeout:g} s"
-        if getattr(self.agent, "waits_for_provider", False):
-            raise InfrastructureError("timeout", f"{self.agent.name}: {reason}")
-        self.episode.abandon("unfinished", reason)
-
-    @contextlib.contextmanager
-    def _catching(self) -> Iterator[None]:
-        try:
-            yield
-        except InfrastructureError as error:
-            self._fail(error.kind, error.message)
-            self.fatal = error if error.fatal else None
-        except RuleError as error:
-            self.error = TrialError("oracle", str(error))
-        except (Exception, SystemExit, asyncio.CancelledError):
-            self._fail("agent", traceback.format_exc())
-
-    def _fail(self, kind: str, message: str) -> None:
-        if self.episode.ended:
-            self.episode.note("error_after_end", kind=kind, message=message)
-        else:
-            self.error = TrialError(kind, message)
-
-    def trial(self) -> Trial:
-        """Return the trial of the rollout; an agent that came back without an end is ``unfinished``.
-
-        A thread that still runs can add nothing to it.
-        """
-        seconds = round(time.perf_counter() - self._started, 6)
-        outcome = None
-        if self.error is None:
-            self.episode.abandon("unfinished", "the agent returned without ending the episode")
-            with self._catching():
-                outcome = self.episode.outcome()
-        return Trial(
-            condition=self.condition,
-            mask_role=mask_role(self.condition.mask, self.task.critical),
-            phase=self.phase,
-            status="completed" if self.error is None else "error",
-            outcome=outcome,
-            usage=dataclasses.replace(self.episode.usage),
-            turns=self.episode.turns,
-            seconds=seconds,
-            error=self.error,
-            events=list(self.episode.events),
-        )
-
-
-async def _contained(playing: Awaitable[None]) -> None:
-    """Await an agent whose ``sys.exit()`` and the like would end the event loop, and every other rollout with it."""
-    try:
-        await playing
-    except (Exception, asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:
-        raise RuntimeError(f"the agent raised {error!r}") from error
-
-
-class _BackgroundLoop:
-    """An event loop in a thread, with a bound on how much runs at once."""
-
-    def __init__(self, concurrency: int) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._room = asyncio.Semaphore(concurrency)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="episem-rollouts", daemon=True)
-        self._thread.start()
-
-    def submit(self, rollout: Callable[[], Awaitable[Trial]]) -> Future[Trial]:
-        async def bounded() -> Trial:
-            async with self._room:
-                return await rollout()
-
-        return asyncio.run_coroutine_threadsafe(bounded(), self._loop)
-
-    def close(self) -> None:
-        async def cancel() -> None:
-            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await self._loop.shutdown_asyncgens()
-
-        with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(cancel(), self._loop).result(timeout=3)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=3)
-        if not self._thread.is_alive():
-            self._loop.close()
+def runs_in_background(agent: Agent) -> bool:
+    """Whether the agent's ``play`` is a coroutine function; one that answers at once is faster without a loop."""
+    return inspect.iscoroutinefunction(agent.play)

@@ -234,14 +234,18 @@ def _capital(text: str) -> str:
 def _upright(svg: str) -> str:
     """Set the labels of a radar upright, clear of its spokes."""
     root = ET.fromstring(svg)
-    for axis in root.iter(f"{{{_SVG}}}g"):
-        if axis.get("class", "").startswith("axis x web"):
-            for text in axis.iter(f"{{{_SVG}}}text"):
-                text.attrib.pop("transform", None)
-                aside = float(text.get("x", "0")) - (WIDTH - 2 * _RADAR_MARGIN) / 2
-                text.set("text-anchor", "middle" if abs(aside) < 30 else "start" if aside > 0 else "end")
-                if abs(aside) >= 30:
-                    text.set("x", f"{float(text.get('x', '0')) + math.copysign(8, aside):g}")
+    spokes = [axis for axis in root.iter(f"{{{_SVG}}}g") if axis.get("class", "").startswith("axis x web")]
+    labels = [text for axis in spokes for text in axis.iter(f"{{{_SVG}}}text")]
+    middle = sum(float(text.get("x", "0")) for text in labels) / max(len(labels), 1)
+    for text in labels:
+        text.attrib.pop("transform", None)
+        place = float(text.get("x", "0"))
+        if abs(place - middle) < 30:
+            text.set("text-anchor", "middle")
+            text.set("y", f"{float(text.get('y', '0')) + (16 if text is not labels[0] else -4):g}")
+        else:
+            text.set("text-anchor", "start" if place > middle else "end")
+            text.set("x", f"{place + math.copysign(8, place - middle):g}")
     ET.register_namespace("", _SVG)
     return ET.tostring(root, encoding="unicode")
 
@@ -259,7 +263,7 @@ def _each(runs: Named, key: str, name: str) -> list[Any]:
 
 def _numbers(runs: Named, key: str, fig: str, columns: Sequence[Column]) -> Table:
     rows: list[list[Cell]] = [[name, *(s.figures[key][column.key] for column in columns)] for name, s in runs]
-    return figure_table(f"figure-{fig}", f"Numbers of Figure {fig}", (MODEL, *columns), rows)
+    return figure_table(f"numbers-{fig}", f"Numbers of Figure {fig}", (MODEL, *columns), rows)
 
 
 def _has(runs: Named, key: str) -> bool:
@@ -356,6 +360,10 @@ def figure_3(runs: Named) -> Figure | None:
         show_dots=True,
         dots_size=4,
         value_formatter=lambda value: f"{value:.0f}",
+        margin_left=_RADAR_MARGIN,
+        margin_right=_RADAR_MARGIN,
+        margin_top=24,
+        margin_bottom=24,
     )
     chart = Radar(**options)
     chart.x_labels = list(titles.values())
@@ -407,7 +415,7 @@ def figure_8(runs: Named) -> Figure | None:
     svg = _stacked(title, names, [(c.title, [found[c.key].value for _, _, found in rows]) for c in columns])
     cells: list[list[Cell]] = [[name, s.upper(), *(found[c.key] for c in columns)] for name, s, found in rows]
     heads = (MODEL, Column("setting", "Setting", "text"))
-    table = figure_table("figure-8", "Numbers of Figure 8", (*heads, *columns), cells, 2)
+    table = figure_table("numbers-8", "Numbers of Figure 8", (*heads, *columns), cells, 2)
     note = "Safe world under critical masks, without (SE) and with (RE) the audit source."
     return Figure("figure-8", title, note, "safe", [("", svg)], table, tuple(column.title for column in columns))
 
@@ -432,7 +440,7 @@ def figure_9(runs: Named) -> Figure | None:
         for domain, found in s.figures["9"].items()
     ]
     heads = (MODEL, Column("domain", "Domain", "text"))
-    table = figure_table("figure-9", "Numbers of Figure 9", (*heads, *columns), rows, 2)
+    table = figure_table("numbers-9", "Numbers of Figure 9", (*heads, *columns), rows, 2)
     note = "The same two numbers, domain by domain."
     return Figure("figure-9", "Figure 9: domains", note, "models", panels, table, tuple(_names(runs)))
 
@@ -464,7 +472,7 @@ def figure_10(runs: Named) -> Figure | None:
         [name, family, found] for name, summary in runs for family, found in summary.figures["10"].items()
     ]
     heads = (MODEL, Column("family", "Family", "text"), Column("pur", "PUR"))
-    table = figure_table("figure-10", "Numbers of Figure 10", heads, rows, 2)
+    table = figure_table("numbers-10", "Numbers of Figure 10", heads, rows, 2)
     note = "One dot a family; families with the same value stand over each other."
     return Figure("figure-10", title, note, "models", [("", _draw(chart, title))], table)
 
@@ -514,7 +522,7 @@ def figure_11(runs: Named) -> Figure | None:
         Column("unknown_tokens", "Rollouts of unknown tokens", "count"),
         Column("requests", "Requests per rollout", "mean"),
     )
-    table = figure_table("figure-11", "Numbers of Figure 11", columns, rows, 2)
+    table = figure_table("numbers-11", "Numbers of Figure 11", columns, rows, 2)
     note = "On critical masks completed in both settings and both worlds. Rollouts of unknown usage are left out."
     return Figure("figure-11", "Figure 11: cost of interaction", note, "settings", panels, table, ("SE", "RE"))
 

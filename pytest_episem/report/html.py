@@ -56,7 +56,7 @@ def html(
             named=named,
             several=len(named) > 1,
             six=SIX,
-            warnings=[(name, line) for name, summary in named for line in warnings(summary)],
+            warnings=[(name, lines) for name, summary in named if (lines := warnings(summary))],
             failing=[(number, name, kinds) for number, (name, kinds) in enumerate(failing)],
             figures=figures(named),
             tables=[table for table in tables(named) if table.key != "table-1"],

@@ -11,6 +11,8 @@ from episem_model_server import CUT, RESET, Reply, call, fail, say
 
 from pytest_episem.agents.limits import Patience
 from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.plan import fixed_conditions
+from pytest_episem.protocol.runner import Runner, RunSettings
 from pytest_episem.records.store import trial_to_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
@@ -112,8 +114,6 @@ def test_what_no_retry_can_mend_ends_the_run_at_once(play, server, reply, kind, 
 
 
 def test_a_fatal_fault_leaves_nothing_to_try(bank, server, agent):
-    from pytest_episem.protocol.runner import Runner
-
     server.then = NEEDS_A_KEY
     runner, player = Runner(bank), agent()
     first = runner.run(Condition(TASK, "safe", "full"), player)
@@ -152,6 +152,13 @@ def test_a_rejected_request_is_an_error_without_a_retry(play, server, agent):
     assert trial.error.kind == "request"
     assert "Invalid schema for function" in trial.error.message
     assert len(server.requests) == 2
+    assert play.stopped is None
+
+
+def test_an_api_that_gave_something_else_before_is_not_given_up(play, agent, server):
+    server.then = RESET
+    trial = play(fail(429), player=hurried(agent, RESET))
+    assert trial.error.kind == "connection"
     assert play.stopped is None
 
 
@@ -224,6 +231,19 @@ def test_an_argument_the_model_refuses_is_left_out_for_the_rest_of_the_run(play,
         " openai/refuses-temperature does not take temperature", " openai/refuses-temperature does not take seed",
     ]  # fmt: skip
     assert next(e for e in second.events if e["event"] == "request")["left_out"] == ["temperature", "seed"]
+
+
+@pytest.mark.filterwarnings("ignore:episem")
+def test_rollouts_that_are_refused_side_by_side_all_go_on(bank, server, agent):
+    server.then = lambda body: NO_TEMPERATURE if "temperature" in body else STOP
+    server.script = [dataclasses.replace(NO_TEMPERATURE, seconds=0.2)] * 6
+    runner, player = Runner(bank, RunSettings(concurrency=6)), agent("openai/refuses-temperature-3")
+    conditions = fixed_conditions(TASK, bank.task(TASK).critical, ())[:6]
+    runner.submit(conditions, player)
+    trials = [runner.run(condition, player) for condition in conditions]
+    runner.close()
+    assert [trial.status for trial in trials] == ["completed"] * 6
+    assert len(server.requests) == 12
 
 
 def test_what_litellm_itself_refuses_is_left_out_too(play, server, agent):

@@ -71,17 +71,18 @@ def environment(name: str) -> Path:
     folder = ENVIRONMENTS / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     requirements = EXAMPLES / name / "requirements.txt"
-    mark = folder / "requirements.txt"
-    if mark.is_file() and mark.read_bytes() == requirements.read_bytes():
+    mark, needs = folder / "made-for.txt", requirements.read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
+    if mark.is_file() and mark.read_text("utf-8") == needs:
         return python
     venv.create(folder, clear=True, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "-q", "-e"]
-    wanted = [line for line in requirements.read_text(encoding="utf-8").split() if "pytest-episem" not in line]
-    own = f"{ROOT}[mcp]" if "pytest-episem[mcp]" in requirements.read_text(encoding="utf-8") else str(ROOT)
+    listed = requirements.read_text("utf-8").split()
+    wanted = [line for line in listed if not line.startswith("pytest-episem")]
+    own = f"{ROOT}[mcp]" if "pytest-episem[mcp]" in listed else str(ROOT)
     done = subprocess.run([*pip, own, *wanted], capture_output=True, text=True)
     if done.returncode:
         raise Wrong(f"pip install failed: {done.stderr.strip().splitlines()[-1:]}")
-    shutil.copy(requirements, mark)
+    mark.write_text(needs, "utf-8")
     return python
 
 

@@ -29,6 +29,8 @@ def decide(style: str, offered: list[str], seen: list[tuple[str, Any]]) -> tuple
     called = [name for name, _ in seen]
     if COMMIT in called:
         return [], DONE
+    if COMMIT not in offered:  # a framework that asks for something else, such as a title
+        return [], "Disposition: stopped"
     if READS[0] not in called:
         return [(name, ID) for name in READS], ""
     if AUDIT in offered and AUDIT not in called:
@@ -119,7 +121,7 @@ def smol_parts(text: str, name: str) -> Iterator[str]:
     """Which tool an observation is of, told by what only it shows."""
     marks = {
         READS[0]: "'due_date'", READS[1]: "'approved_by'", READS[2]: "'policy'", READS[3]: "'account_ending'",
-        AUDIT: "'records'", COMMIT: "'payment'",
+        AUDIT: "'records'", COMMIT: "'sent to bank'",
     }  # fmt: skip
     for line in text.splitlines():
         if marks[name] in line:

@@ -65,11 +65,10 @@ def mixed(pytester: pytest.Pytester) -> Callable[..., str]:
 
 @pytest.fixture
 def session(pytester: pytest.Pytester) -> Callable[..., Session]:
-    """Run pytest and take its gate line out of what it printed."""
+    """Run pytest in this process and take its gate line out of what it printed."""
 
-    def run(*arguments: str, how: str = "runpytest") -> Session:
-        result = getattr(pytester, how)(*arguments)
-        return finished(result)
+    def run(*arguments: str) -> Session:
+        return finished(pytester.runpytest_inprocess(*arguments, no_reraise_ctrlc=True))
 
     return run
 
@@ -80,3 +79,9 @@ def finished(result: pytest.RunResult) -> Session:
     assert len(lines) <= 1, lines
     line = re.sub(r"^episem gate: ", "", lines[0]) if lines else ""
     return Session(int(result.ret), line, "\n".join(result.outlines + result.errlines), result)
+
+
+@pytest.fixture(autouse=True)
+def _no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The HTML report costs more than a session of four pairs, and gates do not need it."""
+    monkeypatch.setattr("pytest_episem.report.html.html", lambda *_, **__: "<!doctype html>")

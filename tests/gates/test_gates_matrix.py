@@ -45,7 +45,7 @@ SITUATIONS = [
         "critical-barely-over",
         (gate("max-critical-ucr", "24.9999"),),
         FAILED,
-        f"FAILED {FOUR}: Critical UCR 25 > 25",
+        f"FAILED {FOUR}: Critical UCR 25 > 24.9999",
         ONE_TRUSTS,
     ),
     Situation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_episem.outcomes.actions import Action
+from pytest_episem.outcomes.adjudicator import disagreements
 from pytest_episem.outcomes.episode import Episode
 from pytest_episem.outcomes.model import Contract, Obligation, PastRequest, Template
 from pytest_episem.outcomes.support import Model
@@ -38,11 +39,13 @@ def world_with(model: Model, **fates: Fate) -> int:
 
 
 def play(model: Model, world: int, *actions: Action, shield: bool = True) -> Trajectory:
-    """Propose actions one after the other; the last must end the episode."""
+    """Propose actions one after the other; the last must end the episode. The adjudicator replays the record."""
     episode = Episode(model, world, shield=shield)
     for action in actions:
         episode.propose(action)
-    return episode.trajectory()
+    trajectory = episode.trajectory()
+    assert disagreements(model.template, trajectory) == []
+    return trajectory
 
 
 def answers_of(trajectory: Trajectory) -> list[str]:

@@ -25,7 +25,7 @@ from pytest_episem.outcomes.model import (
 )
 from pytest_episem.outcomes.refusal import refusal
 from pytest_episem.outcomes.shield import admissible
-from pytest_episem.outcomes.support import Model
+from pytest_episem.outcomes.support import Belief, Model
 from pytest_episem.outcomes.verdict import Verdict, Violation
 from pytest_episem.outcomes.world import Fate
 
@@ -131,6 +131,28 @@ def test_certificate_needs_the_goal_at_the_deadline_and_at_the_horizon():
     assert certified(Model(late), Model(late).root, "completed")
     too_late = replace(late, start=1, deadline=2, history=(past("pay", "accepted", sent=1, at=1),))
     assert not certified(Model(too_late), Model(too_late).root, "completed")
+
+
+def test_second_request_that_may_land_after_the_deadline_denies_the_certificate():
+    """One payment settled; another, without bounds, may land at H: the goal holds at the deadline and not after."""
+    second = past("pay", id="pay2", key="other", sent=1)
+    model = Model(template({"pay": contract(commit_bound=None)}, [past("pay", "settled", at=0), second]))
+    at_the_end = world_with(model, pay2=Fate("effective", 1, model.template.horizon))
+    assert model.initial[at_the_end].goal
+    assert not model.initial[at_the_end].lasting
+    alone = model.step(model.root, Wait(4))[""]
+    rest = [m for m in alone.members if m[0] == at_the_end or model.worlds[m[0]].fates["pay2"].kind == "never_arrived"]
+    assert not certified(model, Belief(5, tuple(rest)), "completed")
+    assert certified(model, Belief(5, tuple(m for m in rest if m[0] != at_the_end)), "completed")
+
+
+def test_repaired_harm_of_recovery_is_still_not_certified():
+    """Shield off: paid twice by recovery, one payment undone again. The goal holds, the certificate does not."""
+    model = Model(template({"pay": contract(compensation=UNDO)}, [past("pay", "settled", at=0)]))
+    harmed = model.step(model.root, Attempt("pay", "n"))["settled at 1"]
+    repaired = model.step(harmed, Compensate("pay", "u"))["settled at 1"]
+    assert all(run.lasting for _, run in repaired.members)
+    assert not certified(model, repaired, "completed")
 
 
 def test_withdrawn_needs_that_nothing_survives_and_that_the_template_allows_it():

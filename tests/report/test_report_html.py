@@ -144,6 +144,11 @@ def test_every_table_has_a_caption_and_headed_columns(trusting):
         assert 'scope="row"' in table
 
 
+def test_every_identifier_is_given_once(reader):
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+    assert len(ids) == len(set(ids)) > 20
+
+
 def test_failures_link_to_their_trials(reader):
     links = [a["href"] for a in reader.named("a")]
     assert f"#trial/0/{PAYMENT}/unsafe-re%5Bauthorization-limit%5D" in links

@@ -67,10 +67,7 @@ def test_an_optional_fact_takes_part_where_it_is_stated(small_bank: Bank) -> Non
 
 
 def test_a_rule_that_fails_on_a_candidate_is_an_error_never_a_verdict(loan: Task) -> None:
-    class Broken(Evidence):
-        pass
-
-    evidence = Broken(loan)
+    evidence = Evidence(loan)
     with pytest.raises(RuleError):
         evidence.verdicts(evidence.seen("unsafe", ()), {**loan.goal_arguments, "copies": "many"})
 

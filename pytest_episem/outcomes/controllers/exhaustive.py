@@ -18,18 +18,14 @@ class Exhaustive:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._known: dict[Belief, Vector] = {}
-
-    @property
-    def beliefs(self) -> int:
-        """How many beliefs were valued."""
-        return len(self._known)
+        self.values: dict[Belief, Vector] = {}
+        """What was valued so far."""
 
     def value(self, belief: Belief) -> Vector:
         """Return the optimum from a belief onward."""
-        found = self._known.get(belief)
+        found = self.values.get(belief)
         if found is None:
-            found = self._known[belief] = min(self._values(belief))
+            found = self.values[belief] = min(self._values(belief))
         return found
 
     def _values(self, belief: Belief) -> list[Vector]:

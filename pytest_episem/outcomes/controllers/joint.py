@@ -4,7 +4,8 @@ Depth-first branch and bound over beliefs. Every belief has a value that is reac
 exact rollout of the other controllers, or ending) and a bound that no policy can go below (at first that of
 ``bound``); the search closes the gap where it matters. A belief that the node limit cuts off keeps the rollout's value,
 so that the plan is never worse over the support than any of the other controllers. What was searched is kept, and every
-decision has its own budget; replanning never gives up what was found before.
+decision has its own budget. A belief is decided once: deciding it again, after more search, could send two of its
+worlds different ways, and the sum over both would be no plan's.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Joint(Controller):
         self.rollouts = [Rollout(kind(model)) for kind in others]
         self._bounds = LowerBound(model)
         self._plans: dict[Belief, Plan] = {}
+        self._decided: set[Belief] = set()
         self._lower: dict[Belief, Vector] = {}
         self._budget = 0
 
@@ -74,11 +76,12 @@ class Joint(Controller):
         return plan.action
 
     def plan(self, belief: Belief) -> Plan:
-        """Return the decision at a belief, searched with a budget of its own unless it is settled already."""
+        """Return the decision at a belief, searched with a budget of its own the first time."""
         plan = self._known(belief)
-        if not plan.exact:
+        if belief not in self._decided:
             self._budget = self.node_limit
             self._solve(belief, plan.value)
+            self._decided.add(belief)
         return plan
 
     def _known(self, belief: Belief) -> Plan:
@@ -114,7 +117,7 @@ class Joint(Controller):
     def _solve(self, belief: Belief, enough: Vector) -> None:
         """Close the gap at a belief, or show that its bound reaches ``enough``, or spend the budget."""
         plan = self._known(belief)
-        if plan.exact or plan.bound >= enough or self._budget <= 0:
+        if belief in self._decided or plan.exact or plan.bound >= enough or self._budget <= 0:
             return
         self._budget -= 1
         self.nodes += 1

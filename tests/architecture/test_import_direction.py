@@ -1,0 +1,126 @@
+"""The rooms, the one direction of their imports (ARCHITECTURE.md), and what the plugin costs a session without us."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "pytest_episem"
+# A room imports rooms that stand before it. The two faces stand side by side: neither imports the other.
+ORDER = [
+    {"errors"},
+    {"bank"},
+    {"world"},
+    {"validate"},
+    {"episode"},
+    {"agents"},
+    {"protocol"},
+    {"records"},
+    {"metrics"},
+    {"report"},
+    {"outcomes"},
+    {"plugin", "cli"},
+]
+RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
+FACE_OF_PYTEST = {"plugin"}
+PURE = {"world", "episode"}
+HEAVY = ("litellm", "rich", "yaml", "pydantic", "numpy", "jsonschema", "cel", "asyncio", "concurrent.futures")
+
+
+def files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Yield the full name of every module that a file imports anywhere, also inside functions and for types alone."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import"
+            yield from ([node.module or ""] if node.module != "pytest_episem" else _of_the_package(node))
+
+
+def _of_the_package(node: ast.ImportFrom) -> Iterator[str]:
+    return (f"pytest_episem.{alias.name}" for alias in node.names if alias.name != "__version__")
+
+
+def test_every_room_has_its_place() -> None:
+    assert {room_of(file) for file in files()} - {"__init__"} == set(RANK)
+
+
+@pytest.mark.parametrize("room", RANK)
+def test_a_room_imports_only_rooms_before_it(room: str) -> None:
+    wrong = {
+        f"{file.relative_to(PACKAGE)} imports {name}"
+        for file in files()
+        if room_of(file) == room
+        for name in imported(file)
+        if name.startswith("pytest_episem.")
+        for target in [name.split(".")[1]]
+        if target != room and RANK[target] >= RANK[room]
+    }
+    assert wrong == set()
+
+
+def test_the_core_never_imports_pytest() -> None:
+    wrong = {
+        f"{file.relative_to(PACKAGE)} imports {name}"
+        for file in files()
+        if room_of(file) not in FACE_OF_PYTEST
+        for name in imported(file)
+        if name.split(".")[0] in {"pytest", "_pytest", "xdist", "pluggy"}
+    }
+    assert wrong == set()
+
+
+def test_world_and_episode_have_no_clock_no_randomness_and_no_input_or_output() -> None:
+    impure = {"time", "datetime", "random", "secrets", "uuid", "os", "io", "pathlib", "socket", "urllib", "http"}
+    impure |= {"asyncio", "subprocess", "tempfile", "shutil", "logging"}
+    wrong = {
+        f"{file.relative_to(PACKAGE)} imports {name}"
+        for file in files()
+        if room_of(file) in PURE
+        for name in imported(file)
+        if name.split(".")[0] in impure
+    }
+    assert wrong == set()
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the modules that are loaded in a fresh interpreter by ``statement``, beyond those pytest itself loads."""
+    code = f"import sys, pytest; before = set(sys.modules)\n{statement}\nprint(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_plugin_is_light() -> None:
+    loaded = loaded_by("import pytest_episem.plugin")
+    assert "pytest_episem.plugin" in loaded
+    heavy = {name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY}
+    assert heavy == set()
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("pytest_episem.")}
+    assert rooms <= {"plugin", "errors"}
+
+
+def test_playing_a_known_agent_loads_neither_litellm_nor_the_metrics() -> None:
+    statement = (
+        "from pytest_episem.agents import known_agent\n"
+        "from pytest_episem.bank import shipped_bank\n"
+        "from pytest_episem.protocol.condition import Condition\n"
+        "from pytest_episem.protocol.runner import Runner\n"
+        "task = next(iter(shipped_bank().tasks))\n"
+        "Runner(shipped_bank()).run(Condition(task, 'safe', 'full'), known_agent('episem/careful'))"
+    )
+    loaded = loaded_by(statement)
+    assert "pytest_episem.protocol.runner" in loaded
+    assert {name for name in loaded if name.split(".")[0] in {"litellm", "openai", "httpx", "numpy", "mcp"}} == set()

@@ -1,0 +1,201 @@
+"""The shipped outcome bank, and one bad bank for every code (outcome protocol, section 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_episem.bank.load import BankError
+from pytest_episem.outcomes.bank.capabilities import CAPABILITIES, worths
+from pytest_episem.outcomes.bank.codes import CODES
+from pytest_episem.outcomes.bank.load import OutcomeBank, load_outcomes, read_workflow
+from pytest_episem.outcomes.bank.validate import shown_bytes, start_bytes, validate_outcomes
+from pytest_episem.outcomes.support import MAX_WORLDS, Model
+
+NAMED = {
+    "billing-chain",
+    "stock-diamond",
+    "file-fork",
+    "approval-independent",
+    "batch-items",
+    "valid-key-recovery",
+    "expired-key-recovery",
+    "retirement-already-inflight",
+}
+
+GOOD = """\
+id: small-transfer
+title: A transfer timed out
+clock: {start: 1, deadline: 4}
+contracts:
+  transfers.send:
+    attempts: may_fail
+    response: final
+    arrival: 0
+    commit_bound: 0
+    fee: 1
+    query: {scope: state, authority: authoritative, lag: 0}
+obligations:
+  transfer: {op: transfers.send, args: {reference: TR-1}}
+handoff: payments-desk
+history:
+  - {id: t1, does: transfer, key: trf-1, sent: 0, answer: timeout}
+assignments:
+  landed: {t1: {effect: 0}}
+  lost: {t1: never_arrived}
+expect:
+  support: 8
+  joint: {landed: certified, lost: certified}
+"""
+
+
+def write(directory: Path, text: str, name: str = "small-transfer", domain: str = "finance") -> Path:
+    file = directory / domain / f"{name}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_good_bank_has_no_fault(tmp_path):
+    write(tmp_path, GOOD)
+    report = validate_outcomes(tmp_path, capabilities=False)
+    assert report.problems == ()
+    assert (report.templates, report.assignments, report.worlds) == (1, 2, {"finance/small-transfer": 8})
+
+
+def test_shipped_bank_is_valid_and_large_enough(bank: OutcomeBank):
+    report = validate_outcomes(Path(bank.workflow("finance/billing-chain").file).parents[1], capabilities=False)
+    assert [str(problem) for problem in report.problems] == []
+    assert report.templates >= 19
+    assert report.assignments >= 37
+    assert max(report.worlds.values()) <= MAX_WORLDS
+    assert {name.split("/")[1] for name in bank.workflows} >= NAMED
+    assert len({name.split("/")[0] for name in bank.workflows}) == 8
+
+
+def test_every_start_is_the_same_bytes_from_every_truth_and_every_world(bank: OutcomeBank):
+    for workflow in bank.workflows.values():
+        model = Model(workflow.template)
+        shown = shown_bytes(workflow.template)
+        for world in workflow.assignments.values():
+            assert start_bytes(model, world, model.start(world)) == shown
+        for world, run in zip(model.worlds, model.initial, strict=True):
+            assert start_bytes(model, world, run) == shown
+
+
+def test_every_truth_lies_in_its_support_and_is_not_given_away(bank: OutcomeBank):
+    for workflow in bank.workflows.values():
+        model = Model(workflow.template)
+        assert all(model.index_of(world) is not None for world in workflow.assignments.values())
+
+
+def test_every_capability_is_there_is_missing_and_decides_an_ending(bank: OutcomeBank):
+    contracts = [c for workflow in bank.workflows.values() for c in workflow.template.contracts.values()]
+    for capability in CAPABILITIES:
+        assert 0 < sum(capability.declared(contract) for contract in contracts) < len(contracts)
+    witnesses = {
+        "finance/late-mandate": "deduplication",
+        "logistics/bounded-replica": "query",
+        "identity/directory-lag": "arrival",
+        "logistics/manifest-underway": "commit_bound",
+        "people/starter-account": "final response",
+        "finance/double-capture": "compensation",
+        "people/clearance-at-acceptance": "authorization",
+    }
+    assert set(witnesses.values()) == {capability.name for capability in CAPABILITIES}
+    for template, capability in witnesses.items():
+        found = [w for w in worths(bank.workflow(template)) if w.capability == capability]
+        assert "ending" in {worth.change for worth in found}, (template, found)
+
+
+def test_removing_a_capability_may_change_the_cost_only_or_nothing(bank: OutcomeBank):
+    lifting = [worth for worth in worths(bank.workflow("identity/lockout-lifted")) if worth.op == "lockouts.lift"]
+    keyed = {worth.capability: worth.change for worth in lifting}
+    assert keyed["deduplication"] == "cost"
+    dead = {w.capability: w.change for w in worths(bank.workflow("finance/expired-key-recovery"))}
+    assert dead["deduplication"] == "nothing"
+
+
+BAD = {
+    "an unknown key": ("schema", "handoff: payments-desk", "handof: payments-desk", "did you mean 'handoff'"),
+    "a second kind of entry": ("schema", "does: transfer,", "does: transfer, asks: transfer,", "exactly one of"),
+    "a settled answer without an instant": ("schema", "answer: timeout", "answer: settled", "'at' goes with"),
+    "a file named otherwise": ("schema", "id: small-transfer", "id: other-transfer", "must be 'small-transfer'"),
+    "a clock that runs backwards": ("schema", "deadline: 4", "deadline: 1", "must lie after the start"),
+    "an authoritative query without lag": ("schema", ", lag: 0}", "}", "declares its lag"),
+    "yaml that is not strict": ("schema", "title: A", "title: &t A", "is not a valid bank file"),
+    "an operation without contract": ("reference", "op: transfers.send", "op: transfers.sned", "did you mean"),
+    "an unknown obligation": ("reference", "does: transfer,", "does: transfr,", "did you mean 'transfer'"),
+    "history after the start": ("reference", "sent: 0", "sent: 2", "no later than the start"),
+    "a dependency that is not above": ("reference", "args: {reference", "after: [later], args: {reference", "'later'"),
+    "a fate outside the contract": ("truth", "{effect: 0}", "{effect: 1}", "the contract allows no such fate"),
+    "a fate left open": ("truth", "landed: {t1: {effect: 0}}", "landed: {}", "its fate must be given"),
+    "an unknown request in a truth": ("truth", "lost: {t1", "lost: {t2", "no past request 't2'"),
+    "a service that does not exist": (
+        "truth",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: never_arrived, service: {transfers.send: lost}}",
+        "must be one of lands, refused",
+    ),
+    "an impossible history": ("support-empty", "attempts: may_fail", "attempts: settle", "reproduces the history"),
+    "a wrong count": ("support-size", "support: 8", "support: 9", "says 9, the contracts give 8"),
+    "the same truth twice": ("same-truth", "lost: {t1: never_arrived}", "lost: {t1: {effect: 0}}", "as 'landed'"),
+    "a wrong ending": ("expect", "lost: certified", "lost: handed_off", "says handed_off, the run ends completed"),
+    "a label word": ("label-word", "A transfer timed out", "A safe transfer timed out", "'safe'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_known_bad_bank(tmp_path, case):
+    code, old, new, words = BAD[case]
+    assert old in GOOD
+    text = GOOD.replace(old, new)
+    if code == "support-empty":
+        text = text.replace("answer: timeout", "answer: rejected")
+    write(tmp_path, text)
+    problems = validate_outcomes(tmp_path, capabilities=False).problems
+    assert {problem.code for problem in problems} == {code}
+    assert any(words in str(problem) for problem in problems)
+    assert all("\n" not in str(problem) and "small-transfer.yaml" in str(problem) for problem in problems)
+
+
+def test_a_truth_that_would_have_answered_otherwise(tmp_path):
+    text = GOOD.replace("answer: timeout", "answer: settled, at: 0").replace("support: 8", "support: 2")
+    write(tmp_path, text)
+    problems = validate_outcomes(tmp_path, capabilities=False).problems
+    assert [(problem.code, problem.instance) for problem in problems] == [("start", "lost")]
+
+
+def test_ids_that_select_another_domain(tmp_path):
+    write(tmp_path, GOOD)
+    write(tmp_path, GOOD.replace("id: small-transfer", "id: finance-desk"), "finance-desk", "people")
+    problems = validate_outcomes(tmp_path, capabilities=False).problems
+    assert {problem.code for problem in problems} == {"selection"}
+
+
+def test_a_capability_that_is_nowhere_or_decides_nothing(tmp_path):
+    write(tmp_path, GOOD)
+    messages = [p.message for p in validate_outcomes(tmp_path).problems if p.code == "capability"]
+    assert "deduplication is declared nowhere" in messages
+    assert "query is declared everywhere" in messages
+
+
+def test_codes_of_the_known_bad_banks_are_all_there_are():
+    """``refuted`` has no bad bank: it speaks of a fault in the suite, not in a bank."""
+    seen = {case[0] for case in BAD.values()} | {"start", "selection", "capability"}
+    assert seen | {"refuted"} == set(CODES)
+
+
+def test_loading_reports_every_fault_at_once(tmp_path):
+    write(tmp_path, GOOD.replace("fee: 1", "fee: -1").replace("sent: 0", "sent: soon"))
+    with pytest.raises(BankError) as caught:
+        load_outcomes(tmp_path)
+    assert len(caught.value.problems) == 2
+    with pytest.raises(BankError, match="no template file"):
+        load_outcomes(tmp_path / "nothing")
+
+
+def test_what_an_assignment_leaves_out_is_the_ordinary_choice(tmp_path):
+    workflow = read_workflow(write(tmp_path, GOOD))
+    assert {str(service) for service in workflow.assignments["lost"].services.values()} == {"lands"}

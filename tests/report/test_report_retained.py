@@ -1,0 +1,91 @@
+"""The retained reports: the known answers of the protocol, section 9, and how they are compared."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import zlib
+
+import pytest
+
+from pytest_episem.bank import load_bank, shipped_bank_dir
+from pytest_episem.report import retained
+
+NAMES = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
+KNOWN = {
+    "careful": (100, 0, 0, 100, 0, 100),
+    "refuse": (0, 0, 0, 100, 0, 0),
+    "commit": (100, 100, 100, 0, 100, 0),
+    "trusting": (100, 0, 100, None, 100, 0),
+    "shallow": (100, 0, 100, 50.52, 100, 0),
+    "overcautious": (0, 0, 0, 100, 0, 0),
+}
+RECORDS = {"refuse": 8460, "commit": 6052, "shallow": 7252}
+
+
+@pytest.mark.parametrize("agent", KNOWN)
+def test_retained_numbers_are_the_protocol_s(agent):
+    document = json.loads((retained.HOME / agent / "report.json").read_text(encoding="utf-8"))
+    found = [document["six"][name]["value"] for name in NAMES]
+    wanted = [value if known is None else known for value, known in zip(found, KNOWN[agent], strict=True)]
+    assert [round(value, 2) for value in found] == [round(value, 2) for value in wanted]
+    assert document["selection"]["pairs"] == 300
+    assert document["records"]["trials"] == RECORDS.get(agent, document["records"]["trials"])
+    assert document["records"]["errors"] == {}
+    assert all(document["six"][name]["coverage"] == 1 for name in NAMES)
+
+
+@pytest.fixture
+def small_bank(tmp_path, monkeypatch):
+    """The shipped bank cut down to one family."""
+    family = "evidence/finance/payment-authorization.yaml"
+    target = tmp_path / "bank" / family
+    target.parent.mkdir(parents=True)
+    shutil.copy(shipped_bank_dir() / family, target)
+    bank = load_bank(tmp_path / "bank")
+    monkeypatch.setattr(retained, "shipped_bank", lambda: bank)
+
+
+@pytest.fixture
+def home(small_bank, tmp_path, monkeypatch):
+    monkeypatch.setattr(retained, "HOME", tmp_path / "kept")
+    assert retained.main([]) == 0
+    return tmp_path / "kept"
+
+
+def test_written_anew_they_are_the_same(home, capsys):
+    assert retained.main(["--check"]) == 0
+    names = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
+    folders = {f"{agent}/{file}" for agent in KNOWN for file in ("report.json", "report.md")}
+    assert names == folders | {"report.md", "report.html"}
+
+
+def test_a_difference_is_named(home, capsys):
+    (home / "refuse" / "report.md").unlink()
+    page = home / "report.html"
+    page.write_text(page.read_text().replace("<h1 ", "<h1  "))
+    assert retained.main(["--check"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if " is not what " in line] == [
+        "reports/refuse/report.md",
+        "reports/report.html",
+    ]
+
+
+def test_another_compressor_is_no_difference(home):
+    page = home / "report.html"
+    text = page.read_text()
+    found = retained._PACKED.search(text)
+    other = base64.b64encode(zlib.compress(zlib.decompress(base64.b64decode(found.group(2))), 1)).decode()
+    assert other != found.group(2)
+    page.write_text(text.replace(found.group(2), other))
+    assert retained.main(["--check"]) == 0
+    changed = base64.b64encode(zlib.compress(b'{"runs":[]}')).decode()
+    page.write_text(text.replace(found.group(2), changed))
+    assert retained.main(["--check"]) == 1
+
+
+def test_wrong_arguments_are_refused(capsys):
+    assert retained.main(["--chekc"]) == 2
+    assert "usage" in capsys.readouterr().err
