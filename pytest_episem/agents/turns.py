@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_episem.episode import Call, Episode, Observation
 
-GRACE = 0.05
+GRACE = 0.2
 """Seconds an observation is held back, so that calls of the same message that come a moment later find it out."""
 OVER = {"error": "The conversation has ended."}
 """The observation of a call that came after the end."""

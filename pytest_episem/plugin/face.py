@@ -429,7 +429,7 @@ class Face:
             return None
         from pytest_episem.plugin.scheduler import PairScheduling
 
-        return PairScheduling(config, ahead=self.settings.concurrency)
+        return PairScheduling(config, ahead=4 * self.settings.concurrency)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -29,6 +29,7 @@ class PairScheduling:
         self._queued: dict[Any, list[int]] = {}
         self._units: deque[list[int]] = deque()
         self._collection: list[str] | None = None
+        self._taken_back: set[Any] = set()
 
     @property
     def nodes(self) -> list[Any]:
@@ -62,7 +63,7 @@ class PairScheduling:
             if not self._same_collections():
                 return
             self._collection = next(iter(self._collections.values()))
-            self._units = deque(units(self._collection))
+            self._units = deque(dealing_order(units(self._collection)))
         for node in self.nodes:
             if node in self._collections:
                 self._refill(node)
@@ -93,15 +94,29 @@ class PairScheduling:
         return self._collection[crashed]
 
     def _refill(self, node: Any) -> None:
+        queued = self._queued[node]
+        if self._stopping():
+            self._take_back(node)
         if node.shutting_down:
             return
-        queued = self._queued[node]
         while self._units and len(queued) < self._ahead:
             unit = self._units.popleft()
             queued += unit
             node.send_runtest_some(unit)
         if not self._units:
             node.shutdown()
+
+    def _stopping(self) -> bool:
+        session = self.config.pluginmanager.get_plugin("dsession")
+        return bool(getattr(session, "shouldstop", False))
+
+    def _take_back(self, node: Any) -> None:
+        """After ``-x`` and the like: leave a worker the item it runs and the next, which it has taken already."""
+        self._units.clear()
+        waiting = self._queued[node][2:]
+        if waiting and node not in self._taken_back:
+            self._taken_back.add(node)
+            node.send_steal(waiting)
 
     def _same_collections(self) -> bool:
         (first, collection), *others = self._collections.items()
@@ -113,6 +128,14 @@ class PairScheduling:
                 report = pytest.CollectReport(node.gateway.id, "failed", longrepr=difference, result=[])
                 self.config.hook.pytest_collectreport(report=report)
         return same
+
+
+def dealing_order(groups: Iterable[list[int]]) -> list[list[int]]:
+    """Return the groups in the order of dealing: other tests, then pairs, those with the most items first.
+
+    The pairs with the most facts have the longest boundary searches; dealt last, one worker would end alone with one.
+    """
+    return sorted(groups, key=lambda group: (len(group) > 1, -len(group)))
 
 
 def units(collection: Sequence[str], indices: Iterable[int] | None = None) -> Iterable[list[int]]:

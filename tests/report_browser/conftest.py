@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,14 @@ class Opened:
         if options.get("java_script_enabled", True):
             page.wait_for_selector("html[data-ready=yes]")
         return page
+
+    def until(self, page: Page, expression: str, seconds: float = 10) -> None:
+        """Wait until a JavaScript expression is true. Playwright's own waiting evaluates text in the page, which the
+        page's policy refuses."""
+        end = time.monotonic() + seconds
+        while not page.evaluate(expression):
+            assert time.monotonic() < end, f"not within {seconds} s: {expression}"
+            page.wait_for_timeout(50)
 
     def close(self) -> None:
         for context in self._contexts:

@@ -89,7 +89,7 @@ def test_all_of_a_kind_is_one_click(opened):
     page = opened("one")
     count = int(page.locator(".kind .count").first.inner_text())
     page.locator(".kind .more").first.click()
-    page.wait_for_function("document.getElementById('found').textContent.includes('one kind')")
+    opened.until(page, "document.getElementById('found').textContent.includes('one kind')")
     assert int(page.locator("#found").inner_text().split()[0]) == count
 
 
@@ -109,9 +109,9 @@ def test_twins_settings_and_models_stand_side_by_side(opened):
     assert page.locator(".matrix [aria-current=true]").inner_text().strip().endswith("unsafe commit")
     for name, columns in (("twin worlds", 2), ("settings", 3), ("models", 2), ("all", 6)):
         page.get_by_role("button", name=name, exact=True).click()
-        page.wait_for_function(f"document.querySelectorAll('.columns .column').length === {columns}")
+        opened.until(page, f"document.querySelectorAll('.columns .column').length === {columns}")
     page.get_by_role("button", name="twin worlds").click()
-    page.wait_for_function("document.querySelectorAll('.columns .column').length === 2")
+    opened.until(page, "document.querySelectorAll('.columns .column').length === 2")
     heads = page.locator(".column h3").all_inner_texts()
     assert heads == ["unsafe, re · episem/trusting", "safe, re · episem/trusting"]
     page.get_by_role("button", name="this trial").click()
@@ -141,22 +141,22 @@ def test_keyboard_alone(opened):
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("/")
-    page.wait_for_function("document.activeElement.id === 'search'")
+    opened.until(page, "document.activeElement.id === 'search'")
     page.keyboard.type("pr-58217 unsafe-re")
-    page.wait_for_function("!document.getElementById('found').textContent.startsWith('0')")
+    opened.until(page, "!document.getElementById('found').textContent.startsWith('0')")
     page.locator("table.trials a").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#trial-title")
     assert page.evaluate("document.activeElement.id") == "trial-title"
     first = page.locator(".condition").inner_text()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"document.querySelector('.condition').textContent !== {json.dumps(first)}")
+    opened.until(page, f"document.querySelector('.condition').textContent !== {json.dumps(first)}")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function(f"document.querySelector('.condition').textContent === {json.dumps(first)}")
+    opened.until(page, f"document.querySelector('.condition').textContent === {json.dumps(first)}")
     page.keyboard.press("Escape")
-    page.wait_for_function("document.getElementById('trial').hidden")
+    opened.until(page, "document.getElementById('trial').hidden")
     page.go_back()
-    page.wait_for_function("!document.getElementById('trial').hidden")
+    opened.until(page, "!document.getElementById('trial').hidden")
 
 
 @pytest.mark.parametrize("place", ["", UNSAFE_RE])
@@ -275,7 +275,7 @@ def test_a_hostile_address_does_nothing(opened):
     page.evaluate(
         "location.hash = '#trials?q=' + encodeURIComponent('<img src=x onerror=window.pwned=1>') + '&kind=%ZZ'"
     )
-    page.wait_for_function("document.getElementById('found').textContent.startsWith('0')")
+    opened.until(page, "document.getElementById('found').textContent.startsWith('0')")
     assert page.evaluate("window.pwned") is None
     assert page.locator("main img").count() == 0
 
