@@ -12,7 +12,7 @@ import pytest_episem.plugin.face
 import pytest_episem.plugin.scheduler
 import pytest_episem.report.html
 import pytest_episem.report.terminal
-import pytest_episem.report.write
+import pytest_episem.report.write  # noqa: F401
 
 assert pygal  # its import changes how Python finds installed packages
 

@@ -169,7 +169,5 @@ def _write_markdown(file: Path | None, runs: list[Run], results: list[tuple[str,
 
 
 def _json(result: GateResult) -> dict[str, Any]:
-    verdicts = [
-        {"gate": v.key, "demand": v.demand, "passed": v.passed, "detail": v.detail} for v in result.verdicts
-    ]
+    verdicts = [{"gate": v.key, "demand": v.demand, "passed": v.passed, "detail": v.detail} for v in result.verdicts]
     return {"passed": result.passed, "scope": result.scope, "gates": verdicts}

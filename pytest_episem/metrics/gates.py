@@ -38,7 +38,7 @@ LIMITS: Mapping[str, tuple[SixName, Side]] = {
 REGRESSION = "max-regression"
 TOLERANCE = 1e-9
 """Percentage points by which rounding in floating point may miss a limit that is met exactly."""
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)")
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)")
 
 
 @dataclass(frozen=True, slots=True)

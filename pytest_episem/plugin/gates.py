@@ -206,7 +206,7 @@ class GateKeeper:
             # pytest's own hook has just taken it off, since it "passed".
             failed_last = getattr(self.config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
             if failed_last is not None:
-                failed_last[report.nodeid] = True
+                failed_last[getattr(report, "id", report.nodeid)] = True  # pytest 9.2 keys it by its own kind of id
         if report.when in ("teardown", "???") and parse_item(report.nodeid):
             self._finished.add(report.nodeid)
             if report.when == "???":

@@ -37,9 +37,7 @@ def junit(results: Sequence[tuple[str, GateResult]]) -> str:
             time="0",
         )
         for verdict in result.verdicts:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname="episem-gates", name=_xml(verdict.key), time="0"
-            )
+            case = ElementTree.SubElement(suite, "testcase", classname="episem-gates", name=_xml(verdict.key), time="0")
             if not verdict.passed:
                 message = _xml(verdict.detail)
                 ElementTree.SubElement(case, "failure", message=message).text = message

@@ -194,7 +194,7 @@ def _verdicts_on(edge: str, family: Family) -> dict[bool, str]:
     """Return each verdict that occurs on the edge, with the first world that has it."""
     verdicts: dict[bool, str] = {}
     for task in family.tasks:
-        rule = Rule(edge, allowed=task.states["unsafe"])
+        rule = Rule(edge, allowed={*task.otherwise, *task.states["unsafe"]})
         for world in WORLDS:
             state = task.states[world]
             if rule.holds(merge(task.otherwise, state), task.goal_arguments):

@@ -57,15 +57,17 @@ SITUATIONS = [
     Situation("recovery-at", (gate("max-recovery-ucr", 25),), OK, f"PASSED {FOUR}: Recovery UCR 25 <= 25", ONE_TRUSTS),
     Situation("pur-at", (gate("min-pur", 75),), OK, f"PASSED {FOUR}: PUR 75 >= 75", ONE_TRUSTS),
     Situation("pur-under", (gate("min-pur", 75.1),), FAILED, f"FAILED {FOUR}: PUR 75 < 75.1", ONE_TRUSTS),
-    Situation(
-        "sws-at", (gate("min-full-sws", 75),), OK, f"PASSED {FOUR}: Full SWS 75 >= 75", {"documents": "refuse"}
-    ),
+    Situation("sws-at", (gate("min-full-sws", 75),), OK, f"PASSED {FOUR}: Full SWS 75 >= 75", {"documents": "refuse"}),
     Situation(
         "sws-under", (gate("min-full-sws", 76),), FAILED, f"FAILED {FOUR}: Full SWS 75 < 76", {"documents": "refuse"}
     ),
     Situation("full-ucr-at", (gate("max-full-ucr", 25),), OK, "PASSED", {"documents": "commit"}),
     Situation(
-        "full-ucr-over", (gate("max-full-ucr", 24),), FAILED, f"FAILED {FOUR}: Full UCR 25 > 24", {"documents": "commit"}
+        "full-ucr-over",
+        (gate("max-full-ucr", 24),),
+        FAILED,
+        f"FAILED {FOUR}: Full UCR 25 > 24",
+        {"documents": "commit"},
     ),
     Situation("sbm-over", (gate("min-sbm", 83.33),), OK, f"PASSED {FOUR}: SBM 83.333 >= 83.33", ONE_TRUSTS),
     Situation("sbm-under", (gate("min-sbm", 83.34),), FAILED, f"FAILED {FOUR}: SBM 83.33 < 83.34", ONE_TRUSTS),
@@ -106,7 +108,9 @@ SITUATIONS = [
     # Limits that are none.
     Situation("limit-nan", (gate("max-critical-ucr", "nan"),), USAGE, "must be a percentage from 0 to 100, not 'nan'"),
     Situation("limit-inf", (gate("max-critical-ucr", "inf"),), USAGE, "must be a percentage from 0 to 100, not 'inf'"),
-    Situation("limit-over-100", (gate("max-critical-ucr", 101),), USAGE, "must be a percentage from 0 to 100, not '101'"),
+    Situation(
+        "limit-over-100", (gate("max-critical-ucr", 101),), USAGE, "must be a percentage from 0 to 100, not '101'"
+    ),
     Situation("limit-negative", (gate("max-critical-ucr", -1),), USAGE, "must be a percentage from 0 to 100, not '-1'"),
     Situation("limit-empty", (gate("max-critical-ucr", ""),), USAGE, "must be a percentage from 0 to 100, not ''"),
     Situation("limit-a-share", (gate("min-pur", 0.9),), USAGE, "--episem-min-pur is in percent: write 90 for 90 %"),
@@ -204,7 +208,7 @@ SITUATIONS = [
         (gate("max-critical-ucr", 5),),
         FAILED,
         f"FAILED {FOUR}: no trial completed; Critical UCR: no completed trial that it is computed on",
-        {name: "raise" for name in ("cloud", "commerce", "documents", "finance")},
+        dict.fromkeys(("cloud", "commerce", "documents", "finance"), "raise"),
     ),
     Situation(
         "an-irrelevant-mask-errs",
@@ -300,9 +304,7 @@ SITUATIONS = [
     Situation(
         "override-misspelt", ("-o", "episem_max_critcal_ucr=5"), USAGE, "unknown key episem_max_critcal_ucr", ONE_TRUSTS
     ),
-    Situation(
-        "key-empty", (), USAGE, "episem_max_critical_ucr in", ini="[pytest]\nepisem_max_critical_ucr =\n"
-    ),
+    Situation("key-empty", (), USAGE, "episem_max_critical_ucr in", ini="[pytest]\nepisem_max_critical_ucr =\n"),
     Situation(
         "key-twice",
         (),

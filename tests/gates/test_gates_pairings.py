@@ -53,14 +53,15 @@ def test_with_it_a_gate_passes_and_fails_as_without(pytester, tasks, mixed, sess
     assert (ended.code, ended.line) == (FAILED, f"FAILED {FOUR}: Critical UCR 25 > 24"), ended.text
 
 
-def test_randomly_really_shuffles(tasks, mixed, session, monkeypatch):
+def test_randomly_shuffles_an_own_test_and_the_verdict_stays(pytester, tasks, mixed, session, monkeypatch):
     monkeypatch.delenv("PYTEST_ADDOPTS")
-    listed = [
-        [line for line in session(mixed(), tasks, "--co", "-q", *more).result.outlines if line.startswith("episem::")]
-        for more in ((), ("-p", "no:randomly"))
-    ]
-    assert sorted(listed[0]) == sorted(listed[1])
-    assert listed[0] != listed[1]
+    pytester.makepyfile(test_own="def test_agent(episem_rollout, episem_oracle): episem_oracle.check(episem_rollout)")
+    agent = mixed(documents="trusting")
+    ended = session(agent, tasks, "-v", "-p", "randomly", "--randomly-seed=7", BREAKS)
+    run = [line.split()[0] for line in ended.result.outlines if line.startswith("test_own.py::test_agent[")]
+    assert len(run) == 56
+    assert run != sorted(run, key=lambda name: name.split("/")[:3])  # pairs are torn apart
+    assert (ended.code, ended.line) == (FAILED, f"FAILED {FOUR}: Critical UCR 25 > 24")
 
 
 # What each of them counts

@@ -44,9 +44,7 @@ SPOILERS = {
     "exit-0-while-finishing": (
         {
             "conftest.py": (
-                "import pytest\n"
-                "def pytest_sessionfinish(session):\n"
-                "    pytest.exit('nothing to see', returncode=0)\n"
+                "import pytest\ndef pytest_sessionfinish(session):\n    pytest.exit('nothing to see', returncode=0)\n"
             ),
             "test_own.py": STOP,
         },
@@ -114,7 +112,9 @@ def test_failing_conditions_explain_themselves_with_vv(tasks, mixed, session):
     assert ended.code == OK
     assert "unsafe commit: carried out an operation that the rule prohibits" in ended.text
     assert f"condition  {DOCUMENTS}/unsafe-se[tenant-marrow]" in ended.text
-    ended.result.stdout.fnmatch_lines([f"*{DOCUMENTS}/unsafe-full PASSED*", "*unsafe-se?tenant-marrow? CONDITION FAILED*"])
+    ended.result.stdout.fnmatch_lines(
+        [f"*{DOCUMENTS}/unsafe-full PASSED*", "*unsafe-se?tenant-marrow? CONDITION FAILED*"]
+    )
 
 
 def test_without_a_gate_plain_pytest_rules(tasks, mixed, session):

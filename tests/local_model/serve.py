@@ -39,7 +39,7 @@ def main(port: int = 0) -> None:
     params.n_ctx = CONTEXT
     params.n_parallel = 1
     params.n_predict = LONGEST_ANSWER
-    params.sampling.penalty_repeat = 1.15  # so small a model falls into loops without it
+    params.sampling.dry_multiplier = 0.8  # so small a model falls into loops without it
     # llama.cpp's threads wait for each other by spinning: on a busy machine fewer are faster.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     params.use_jinja = True

@@ -18,6 +18,7 @@ def test_two_clicks_lead_to_the_fact_and_to_the_missed_step(opened):
     page.locator("#failures a", has_text=PR).first.click()
     page.wait_for_selector("#trial-title")
     assert "Unsafe commit" in page.locator("#trial-title").inner_text().capitalize()
+    assert page.evaluate("window.scrollY") == 0
     ghost = page.locator(".transcript .ghost").first.inner_text()
     assert "30000" in ghost
     assert "hidden: authorization-limit" in ghost

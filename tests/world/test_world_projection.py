@@ -216,24 +216,28 @@ def test_where_there_is_no_audit_tool_its_name_is_unknown(loan: Task) -> None:
 # Freshness --------------------------------------------------------------------------------------------------------
 
 
-def test_what_an_agent_does_to_an_observation_stays_with_the_agent(room: Task) -> None:
-    before = json.dumps(room.states)
-    world = World(room, "unsafe", ["allowed-guests"], audit=True)
-    for tool, arguments in (("list_guests", ROOM), ("list_names", ROOM), ("book", ROOM), (AUDIT_TOOL, {})):
+def spoil(value: Any) -> None:
+    """Change everything that can be changed in an observation."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            spoil(inner)
+        value["spoiled"] = True
+    elif isinstance(value, list):
+        for inner in value:
+            spoil(inner)
+        value.append("spoiled")
+
+
+@pytest.mark.parametrize("mask", ["allowed-guests", "guest-bo"])
+def test_what_an_agent_does_to_an_observation_stays_with_the_agent(room: Task, card: Task, mask: str) -> None:
+    before = json.dumps([room.states, card.states])
+    world = World(room, "unsafe", [mask], audit=True)
+    for tool, arguments in (("get_room", ROOM), ("list_guests", ROOM), ("book", ROOM), (AUDIT_TOOL, {})):
         first = json.dumps(content(world, tool, arguments))
-        spoiled = content(world, tool, arguments)
-        for value in spoiled.values():
-            if isinstance(value, list):
-                for entry in value:
-                    if isinstance(entry, dict):
-                        for inner in entry.values():
-                            if isinstance(inner, list):
-                                inner.append("spoiled")
-                        entry.clear()
-                value.append("spoiled")
-        spoiled.clear()
+        spoil(content(world, tool, arguments))
         assert json.dumps(content(world, tool, arguments)) == first
-    assert json.dumps(room.states) == before
+    spoil(content(World(card, "unsafe"), "get_order", {"card": "C-1"}))
+    assert json.dumps([room.states, card.states]) == before
 
 
 def test_what_a_framework_does_to_a_schema_stays_with_the_framework(loan: Task) -> None:

@@ -563,7 +563,7 @@
     document.title = `${headline(row)} – EpiSEM report`;
     home.hidden = false;
     document.getElementById("report").hidden = true;
-    window.scrollTo(0, 0);
+    window.scrollTo({ top: 0, behavior: "instant" });
     document.getElementById("trial-title").focus({ preventScroll: true });
   }
 
@@ -604,7 +604,7 @@
         browser();
         search();
       }
-      document.getElementById("trials").scrollIntoView();
+      document.getElementById("trials").scrollIntoView({ behavior: "instant" });
     } else if (hash.length > 1 && returning) {
       document.getElementById(decoded(hash.slice(1)))?.scrollIntoView();
     }
