@@ -1,4 +1,4 @@
-"""The agent under test: a service over HTTP, in any language. It gets the conversation and answers with its next step."""
+"""The agent under test: a service over HTTP, in any language. It gets the conversation and answers with a step."""
 
 import json
 import subprocess

@@ -12,9 +12,7 @@ class EpisodeTool(Tool):
 
     def __init__(self, episode, schema):
         self.episode, self.name, self.description = episode, schema["name"], schema["description"]
-        self.inputs = {
-            name: {"description": name, **kind} for name, kind in schema["parameters"]["properties"].items()
-        }
+        self.inputs = {name: {"description": name, **kind} for name, kind in schema["parameters"]["properties"].items()}
         super().__init__()
 
     def forward(self, **arguments):
@@ -23,7 +21,9 @@ class EpisodeTool(Tool):
 
 def agent(episode):
     tools = [EpisodeTool(episode, schema) for schema in episode.schemas]
-    operator = ToolCallingAgent(tools, OpenAIModel(MODEL), instructions=episode.instruction, max_steps=12, verbosity_level=0)
+    operator = ToolCallingAgent(
+        tools, OpenAIModel(MODEL), instructions=episode.instruction, max_steps=12, verbosity_level=0
+    )
     return str(operator.run(episode.goal))
 
 

@@ -114,7 +114,7 @@ def tables() -> Iterator[str]:
         one = 100 / chosen.pairs
         yield f"| {name} | {chosen.pairs} | {len(chosen.sizes)} | {one:.1f} points | {bound:.1f} % |"
     yield ""
-    yield "Half the width of the 95 % interval, in points, pairs of a family independent / half the families alike:"
+    yield "Half the width of the 95 % interval, in points, pairs of a family independent / half of the families alike:"
     yield ""
     yield f"| true rate | {' | '.join(f'{s.pairs} pairs' for s in found)} |"
     yield f"| --: | {' | '.join('--:' for _ in found)} |"
@@ -123,7 +123,7 @@ def tables() -> Iterator[str]:
         cells = [" / ".join(f"{results[rate, s.pairs, alike].half:.0f}" for alike in ALIKE) for s in found]
         yield f"| {rate} % | {' | '.join(cells)} |"
     yield ""
-    yield f"How often a gate of at most {LIMIT} % passes, by value (`point`) and by bound (`ci`), half the families alike:"
+    yield f"How often a gate of at most {LIMIT} % passes, on `point` and on `ci`, half of the families alike:"
     yield ""
     yield f"| true rate | {' | '.join(f'{s.pairs}, point | {s.pairs}, ci' for s in found)} |"
     yield f"| --: | {' | '.join('--: | --:' for _ in found)} |"

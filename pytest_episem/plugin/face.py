@@ -48,7 +48,7 @@ class Face:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
-        self.oracle = Oracle(lambda: self.bank, self.rerun_command)
+        self.oracle = Oracle(lambda: self.bank, self.rerun_command, lambda: self.option("bank"))
         self.wanted_ids = self._take_node_ids()
         self._searched: dict[str, list[Trial]] = {}
         self._agent_given: Any = self
@@ -375,7 +375,8 @@ class Face:
         name = condition.id if trial.phase == "fixed" else f"{condition.task}/{collect.BOUNDARY}"
         flag = "model" if self.option("model") else "agent" if self.option("agent") else None
         agent = [f"--episem-{flag}={self.option(flag)}"] if flag else []
-        return shlex.join(["pytest", *agent, f"{SUITE_ID}::{name}"])
+        banks = [f"--episem-bank={bank}" for bank in self.option("bank")]
+        return shlex.join(["pytest", *banks, *agent, f"{SUITE_ID}::{name}"])
 
     # Records ----------------------------------------------------------------------------------------------------
 

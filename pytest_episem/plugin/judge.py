@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,9 +40,12 @@ class NoVerdict(Failed):
 class Oracle:
     """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial."""
 
-    def __init__(self, bank: Callable[[], Bank], rerun: Callable[[Trial], str]) -> None:
+    def __init__(
+        self, bank: Callable[[], Bank], rerun: Callable[[Trial], str], banks: Callable[[], Sequence[str]]
+    ) -> None:
         self._bank = bank
         self._rerun = rerun
+        self._banks = banks
 
     def check(self, trial: Trial) -> None:
         """Fail the test if ``trial`` counts against one of the six metrics (product: "When an item fails").
@@ -59,4 +62,4 @@ class Oracle:
 
     def explain(self, trial: Trial) -> str:
         """Return the failure text of ``trial``."""
-        return explain(self._bank().task(trial.condition.task), trial, self._rerun(trial))
+        return explain(self._bank().task(trial.condition.task), trial, self._rerun(trial), self._banks())

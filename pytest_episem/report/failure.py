@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_episem.bank import Task
@@ -58,8 +60,11 @@ def _ending(trial: Trial) -> str:
     return endings[outcome.disposition] + invalid
 
 
-def explain(task: Task, trial: Trial, rerun: str, reason: str | None = None) -> str:
-    """Return the failure text: what was asked, hidden, seen and done, the rule with true values, the next command."""
+def explain(task: Task, trial: Trial, rerun: str, banks: Sequence[str] = (), reason: str | None = None) -> str:
+    """Return the failure text: what was asked, hidden, seen and done, the rule with true values, the next command.
+
+    ``banks`` are those that the run was told of, for the command that shows the task.
+    """
     condition = trial.condition
     lines = [reason or fault(trial) or "judged", f"condition  {condition.id}", f"asked      {task.goal}"]
     lines += _block("hidden", [_fact(task, trial, atom_id) for atom_id in condition.mask] or ["nothing"])
@@ -68,16 +73,17 @@ def explain(task: Task, trial: Trial, rerun: str, reason: str | None = None) -> 
     lines += _block("truth", [_fact(task, trial, atom_id) for atom_id in task.critical])
     if trial.outcome is not None and trial.outcome.cause:
         lines += _block("cause", [f"{trial.outcome.cause}: {_CAUSES[trial.outcome.cause]}"])
-    lines += _block("inspect", [show_command(trial)])
+    lines += _block("inspect", [show_command(trial, banks)])
     lines += _block("rerun", [rerun])
     return "\n".join(escaped(line) for text in lines for line in text.split("\n"))
 
 
-def show_command(trial: Trial) -> str:
+def show_command(trial: Trial, banks: Sequence[str] = ()) -> str:
     """Return the command that shows what the agent sees in this condition, and what is hidden."""
     c = trial.condition
     mask = f" --mask {','.join(c.mask)}" if c.mask else ""
-    return f"episem show {c.task} --world {c.world} --setting {c.setting}{mask}"
+    named = "".join(f" --bank {shlex.quote(bank)}" for bank in banks)
+    return f"episem show {c.task} --world {c.world} --setting {c.setting}{mask}{named}"
 
 
 def _block(title: str, rows: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ ORDER = [
     {"outcomes"},
     {"plugin", "cli"},
 ]
-RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
+RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in sorted(rooms)}
 FACE_OF_PYTEST = {"plugin"}
 PURE = {"world", "episode"}
 HEAVY = ("litellm", "rich", "yaml", "pydantic", "numpy", "jsonschema", "cel", "asyncio", "concurrent.futures")

@@ -71,7 +71,10 @@ def environment(name: str) -> Path:
     folder = ENVIRONMENTS / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     requirements = EXAMPLES / name / "requirements.txt"
-    mark, needs = folder / "made-for.txt", requirements.read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
+    mark, needs = (
+        folder / "made-for.txt",
+        requirements.read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8"),
+    )
     if mark.is_file() and mark.read_text("utf-8") == needs:
         return python
     venv.create(folder, clear=True, with_pip=True)
@@ -79,7 +82,10 @@ def environment(name: str) -> Path:
     listed = requirements.read_text("utf-8").split()
     wanted = [line for line in listed if not line.startswith("pytest-episem")]
     own = f"{ROOT}[mcp]" if "pytest-episem[mcp]" in listed else str(ROOT)
-    done = subprocess.run([*pip, own, *wanted], capture_output=True, text=True)
+    try:
+        done = subprocess.run([*pip, own, *wanted], capture_output=True, text=True, timeout=1200)
+    except subprocess.TimeoutExpired:
+        raise Wrong("pip install did not end within 20 minutes") from None
     if done.returncode:
         raise Wrong(f"pip install failed: {done.stderr.strip().splitlines()[-1:]}")
     mark.write_text(needs, "utf-8")
@@ -100,9 +106,12 @@ def run(name: str, python: Path, folder: Path, url: str) -> subprocess.Completed
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "NO_COLOR": "1",
     }
-    return subprocess.run(
-        [str(python), *COMMAND], cwd=folder, env={**kept, **led}, capture_output=True, text=True, timeout=900
-    )
+    try:
+        return subprocess.run(
+            [str(python), *COMMAND], cwd=folder, env={**kept, **led}, capture_output=True, text=True, timeout=900
+        )
+    except subprocess.TimeoutExpired:
+        raise Wrong("no end within 15 minutes") from None
 
 
 def check(
@@ -132,7 +141,9 @@ def versions(python: Path, name: str) -> str:
     """Return the versions of what the example requires."""
     names = [line.split("[")[0] for line in (EXAMPLES / name / "requirements.txt").read_text().split()]
     names = ["mcp" if name == "pytest-episem" else name for name in names]
-    code = "import sys; from importlib.metadata import version as v; print(', '.join(f'{n} {v(n)}' for n in sys.argv[1:]))"
+    code = (
+        "import sys; from importlib.metadata import version as v; print(', '.join(f'{n} {v(n)}' for n in sys.argv[1:]))"
+    )
     return subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True).stdout.strip()
 
 

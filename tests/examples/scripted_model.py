@@ -141,10 +141,11 @@ def responses(style: str, body: dict[str, Any]) -> dict[str, Any]:
         elif item.get("type") == "function_call_output":
             seen.append((names[item["call_id"]], item["output"]))
     calls, text = step(style, offered, seen)
-    output: list[dict[str, Any]] = [
-        {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "name": name, "arguments": json.dumps(a), "status": "completed"}
-        for (name, a), n in zip(calls, _numbers)
-    ]
+    output: list[dict[str, Any]] = []
+    for name, arguments in calls:
+        n = next(_numbers)
+        head = {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "status": "completed"}
+        output.append({**head, "name": name, "arguments": json.dumps(arguments)})
     if text:
         part = {"type": "output_text", "text": text, "annotations": []}
         output = [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}]

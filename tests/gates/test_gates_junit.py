@@ -67,7 +67,8 @@ def test_without_gates_failing_conditions_are_failures(pytester, tasks, mixed, s
 
 
 def test_the_schema_refuses_what_it_is_there_to_refuse(tmp_path):
-    bad = '<testsuites><testsuite name="a" tests="1" failures="0" errors="0"><testcase name="b">{}</testcase></testsuite></testsuites>'
+    suite = '<testsuite name="a" tests="1" failures="0" errors="0">{}</testsuite>'
+    bad = "<testsuites>" + suite.format('<testcase name="b">{}</testcase>') + "</testsuites>"
     path = tmp_path / "bad.xml"
     path.write_text(bad.format('<properties><property name="x" value="y"/></properties>'))
     with pytest.raises(xmlschema.XMLSchemaValidationError):

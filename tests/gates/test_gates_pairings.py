@@ -1,6 +1,7 @@
 """Gates together with pytest's own options and with other plugins: the same exit code and the same line with each.
 
 One pair of four is handled by an agent that is unsafe under every hidden critical fact: Critical UCR is 25.
+More pairings with workers, sixteen among them, are in ``tests/many_workers``: each worker costs a start of Python.
 """
 
 from __future__ import annotations
@@ -25,13 +26,10 @@ PAIRINGS = {
     "-s": ("-s",),
     "-n0": ("-n0",),
     "-n2": ("-n2",),
-    "-n2 --dist=load": ("-n2", "--dist=load"),
-    "-n2 -x": ("-n2", "-x"),
     "--lf": ("--lf",),
     "--sw": ("--sw",),
     "-p no:cacheprovider": ("-p", "no:cacheprovider"),
     "pytest-rerunfailures": ("--reruns=2",),
-    "pytest-rerunfailures -n2": ("--reruns=2", "-n2"),
     "pytest-timeout": ("--timeout=120",),
     "pytest-cov": ("--cov=mine", "--cov-report="),
     "pytest-randomly": ("-p", "randomly"),

@@ -1,4 +1,4 @@
-"""Sessions that go wrong in ways a gate could be fooled by: each ends red, and says why. Beside them what stays usual."""
+"""Sessions that go wrong in ways that could fool a gate: each ends red, and says why. Beside them what stays usual."""
 
 from __future__ import annotations
 
@@ -174,8 +174,7 @@ def test_gates_on_the_command_line_without_an_agent_are_refused(pytester, sessio
     assert "a gate needs an agent under test: give --episem-model or --episem-agent, or a test that uses" in ended.text
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
-@pytest.mark.parametrize("where", ["option", "file"])
+@pytest.mark.parametrize(("where", "workers"), [("option", ()), ("file", ()), ("file", ("-n2",))])
 def test_an_own_test_with_an_own_agent_is_gated_without_any_model(pytester, tasks, session, workers, where):
     pytester.makeconftest(
         "import pytest\n"

@@ -61,7 +61,9 @@ def play(url: str) -> int:
     faults = [fault for line in lines for fault in faults_of(json.loads(line))]
     if len(lines) < 14 or done.returncode not in (0, 1):
         faults.append(f"{len(lines)} records, exit code {done.returncode}")
-    print("\n".join([*faults, f"{len(lines)} trials of a real model", f"{not faults:d} passed, {bool(faults):d} failed"]))
+    print(
+        "\n".join([*faults, f"{len(lines)} trials of a real model", f"{not faults:d} passed, {bool(faults):d} failed"])
+    )
     return 1 if faults else 0
 
 

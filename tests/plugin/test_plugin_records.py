@@ -102,7 +102,7 @@ def test_a_record_can_be_read_by_its_documented_keys(pytester):
         "cause": "epistemic",
     }
     assert record["usage"]["cost_usd"] is None
-    assert [event["event"] for event in record["events"]][0] == "goal"
+    assert next(event["event"] for event in record["events"]) == "goal"
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])

@@ -1,0 +1,366 @@
+"""Write the reference pages from the code: ``python docs/generate.py``; ``--check`` exits 1 if one is not current.
+
+Nothing here is typed twice, but for what each field of a record means (``FIELDS``): a field without a meaning, or a
+meaning without a field, stops the generator.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import re
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import click
+
+from pytest_episem import cli
+from pytest_episem.metrics import summary
+from pytest_episem.metrics.intervals import Estimate
+from pytest_episem.plugin import MARKERS, fixtures
+from pytest_episem.plugin.options import OPTIONS, Option
+from pytest_episem.records import run, store
+from pytest_episem.validate import CODES
+
+HOME = Path(__file__).resolve().parent / "reference"
+NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
+LONGEST_LITERAL = 8
+
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "run.json": {
+        "schema": f"`{run.RUN_SCHEMA}`",
+        "run": "the run's name",
+        "model": "the model's name; `null` where the user's own agent played",
+        "agent": "`module:attribute`, or that a fixture gave the agent; `null` where a model played",
+        "protocol_version": "version of the protocol",
+        "plugin_version": "version of this package",
+        "bank": "which bank, see below",
+        "settings": "whatever changes what a rollout may give: instruction and its SHA-256, turn limit, time limit, "
+        "sampling arguments, repeats, controls",
+        "search_seed": "seed of the order within a size of the boundary search",
+        "started": "time of the start, ISO 8601",
+        "plan": "the selected pairs, see below; every denominator comes from it",
+    },
+    "bank": {
+        "name": "`shipped`, or the directory's name; several joined by `+`",
+        "version": "what the file `VERSION` says",
+        "hash": "SHA-256 over names and contents of the family files",
+    },
+    "plan[]": {
+        "task": "`domain/family/instance`",
+        "domain": "its domain",
+        "family": "its family, without the domain",
+        "critical": "ids of all its critical atoms",
+        "irrelevant": "ids of all its irrelevant atoms",
+        "selected": "how many of its items were selected",
+    },
+    "a line of trials.jsonl": {
+        "schema": f"`{store.TRIAL_SCHEMA}`",
+        "run": "the run's name",
+        "model": "the name under which the agent stands in reports",
+        "task": "`domain/family/instance`",
+        "domain": "its domain",
+        "family": "its family",
+        "world": "which of the two worlds",
+        "setting": "full, suppressed or recoverable evidence, or the control",
+        "mask": "ids of the hidden atoms, sorted; empty where nothing is hidden",
+        "mask_role": "the role that all of them have",
+        "phase": "a fixed condition, a step of the boundary search, or a witness's counterpart",
+        "repeat": "0 for the first rollout of the condition",
+        "status": "whether there is an outcome",
+        "outcome": "see below; `null` with `status` `error`",
+        "usage": "see below",
+        "turns": "assistant messages",
+        "seconds": "wall time",
+        "error": "see below; `null` with `status` `completed`",
+        "events": "everything that happened, in order; see below",
+    },
+    "outcome": {
+        "unsafe_commit": "an executed commit that the rule prohibits",
+        "goal_reached": "an executed commit with the goal's arguments",
+        "legal_completion": "safe world, goal reached, not prohibited, no invalid action",
+        "invalid_action": "some call was rejected by the interface",
+        "disposition": "how the episode ended",
+        "disposition_source": "what decided that: the last line, the text rule, the agent's adapter; `null` where "
+        "nothing had to be read",
+        "recovered": "a valid audit query was made",
+        "recovered_before_commit": "in an earlier turn than the commit, or without a commit; `re` only",
+        "premature_commit": "a commit without that; `re` only",
+        "sufficient_evidence": "what stayed visible decides the rule",
+        "cause": "of an unsafe commit, present with one only: a fact not read, read and ignored, or not to be known",
+    },
+    "usage": {
+        "requests": "requests that were answered",
+        "prompt_tokens": "`null` is unknown, never 0",
+        "completion_tokens": "as above",
+        "total_tokens": "as above",
+        "cost_usd": "by litellm's price list; `null` is unknown",
+        "cached_requests": "requests served without sending them",
+    },
+    "error": {"kind": "what kind of fault", "message": "in one line; for an agent that raised, its traceback"},
+}
+EVENTS = {
+    "goal": "the request",
+    "request": "a model request that was answered, with its usage",
+    "request_failed": "one that was tried again",
+    "text": "what the agent wrote beside its calls",
+    "call": "a call, what kind it was (`read`, `prepare`, `commit`, `audit`, `invalid`), and what it returned",
+    "not_executed": "a call that stood behind the commit in its message",
+    "notice": "something that was adapted, such as a sampling argument the model refuses",
+    "final": "the last message",
+    "end": "an end without one, and why",
+    "error_after_end": "the agent raised after its episode was over",
+}
+
+
+# Small pieces of Markdown -----------------------------------------------------------------------------------------
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; cells may hold anything that fits on a line."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def prose(text: str | None) -> str:
+    """Return a docstring as Markdown: one line a paragraph, double backticks and roles made single ones."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
+    joined = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", joined).replace("``", "`")
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", NOTE, *parts]) + "\n"
+
+
+# Options, fixtures ------------------------------------------------------------------------------------------------
+
+
+def options_page() -> str:
+    gates = [option for option in OPTIONS if option.gate or option.name in ("baseline", "gate-on", "min-coverage")]
+    others = [option for option in OPTIONS if option not in gates]
+    head = ("option", "ini key", "default", "meaning")
+    return page(
+        "Options",
+        "Every option of `pytest`. Those with an ini key may also stand in `pyproject.toml`, under "
+        "`[tool.pytest.ini_options]` or pytest 9's `[tool.pytest]`; the command line goes before. Options marked "
+        "*repeatable* take a list there.",
+        table(head, map(_option, others)),
+        "## Gates\n\nHow they decide: [Gating a pull request](../gates.md).",
+        table(head, map(_option, gates)),
+        "## Markers\n\nFor `-m`; every item of the suite has them.",
+        table(("marker", "meaning"), (_marker(line) for line in MARKERS)),
+    )
+
+
+def _option(option: Option) -> tuple[str, str, str, str]:
+    value = _choice(option.choices) if option.choices else option.metavar
+    flag = f"`{option.flag}`" if option.kind is bool else f"`{option.flag}={value}`"
+    unset = option.default is None or option.kind is bool
+    meaning = f"{option.help.replace('<', '&lt;')}{' *(repeatable)*' if option.many else ''}"
+    return flag, f"`{option.dest}`" if option.ini else "", "" if unset else f"`{option.default}`", meaning
+
+
+def _choice(names: Iterable[Any]) -> str:
+    return f"{{{','.join(map(str, names))}}}"
+
+
+def _marker(line: str) -> tuple[str, str]:
+    name, _, meaning = line.partition(": ")
+    return f"`{name}`", meaning
+
+
+def fixtures_page() -> str:
+    rows = list(_fixtures())
+    return page(
+        "Fixtures",
+        "A chain of small ones; a repository may override each of them. A test that takes `episem_world`, "
+        "`episem_run` with it, or `episem_rollout` is parametrized over every condition and takes the shipped suite's "
+        "place.",
+        table(("fixture", "scope", "needs", "gives"), rows),
+        "An override of `episem_agent` returns a function of the episode, see "
+        "[Testing your own agent](../agents.md). One with a wider scope than `function` is shared by all rollouts of "
+        "a process, several at a time; with the scope `function` each item gets its own, one rollout at a time.",
+    )
+
+
+def _fixtures() -> Iterator[tuple[str, str, str, str]]:
+    """Read the fixtures from their source: how pytest keeps them at run time differs between its versions."""
+    for node in ast.parse(inspect.getsource(fixtures)).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            (decorator,) = node.decorator_list
+            given = decorator.keywords if isinstance(decorator, ast.Call) else []
+            scope = next((ast.literal_eval(word.value) for word in given if word.arg == "scope"), "function")
+            needs = ", ".join(f"`{argument.arg}`" for argument in node.args.args)
+            yield f"`{node.name}`", scope, needs, prose(ast.get_docstring(node))
+
+
+# The validator ----------------------------------------------------------------------------------------------------
+
+
+def validator_page() -> str:
+    rows = [
+        (str(c.row), f"`{c.name}`", c.meaning + (" *Completed by a review.*" if c.human else ""))
+        for c in CODES.values()
+    ]
+    return page(
+        "Validator codes",
+        "What `episem validate` reports, row by row of the list that a bank must meet. A problem names file, instance, "
+        "field and code.",
+        table(("row", "code", "what is wrong"), rows),
+        "`episem validate --codes` prints the same list. Rows completed by a review are signed with `episem sign`; "
+        "only the shipped bank must have the signatures.",
+    )
+
+
+# Records ----------------------------------------------------------------------------------------------------------
+
+
+def records_page() -> str:
+    header = {"schema": str, **_hints(run.RunHeader)}
+    record = {(field.alias or name): field.annotation for name, field in store._Record.model_fields.items()}
+    parts = [
+        "A run's directory holds `run.json`, written first, and `trials.jsonl`, one JSON object a line, appended as "
+        "trials end. Reading is strict: an unknown schema, key or type is refused with file and line; a torn last line "
+        "is skipped and counted. Everything else in the directory is computed from these two.",
+        *_fields("run.json", header),
+        *_fields("bank", _hints(run.BankId)),
+        *_fields("plan[]", _hints(run.PlanTask)),
+        *_fields("a line of trials.jsonl", record),
+        *_fields("outcome", _model(store._Outcome)),
+        *_fields("usage", _model(store._Usage)),
+        *_fields("error", _model(store._Error)),
+        "## `events[]`",
+        "Each has `event`, and `turn` where there is one; the rest depends on the event.",
+        table(("event", "what"), ((f"`{name}`", meaning) for name, meaning in EVENTS.items())),
+    ]
+    return page("Records", *parts)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _model(kind: Any) -> dict[str, Any]:
+    return {name: field.annotation for name, field in kind.model_fields.items()}
+
+
+def _fields(name: str, types_: Mapping[str, Any]) -> Iterator[str]:
+    meanings = FIELDS[name]
+    if set(meanings) != set(types_):
+        raise SystemExit(f"docs/generate.py: FIELDS[{name!r}] and the code differ in {set(meanings) ^ set(types_)}")
+    yield f"## {name[0].upper()}{name[1:]}" if " " in name else f"## `{name}`"
+    yield table(("key", "type", "meaning"), ((f"`{key}`", _type(kind), meanings[key]) for key, kind in types_.items()))
+
+
+def _type(kind: Any) -> str:
+    """Return a type in the words of JSON."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_type(one) for one in inside)
+    if origin is Literal:
+        return " ".join(f"`{value}`" for value in inside[:LONGEST_LITERAL])
+    if origin is list:
+        return f"list of {_type(inside[0])}"
+    if origin is not None and origin is not dict:
+        return _type(inside[0])  # Annotated and the like
+    names = {str: "text", int: "whole number", float: "number", bool: "true or false", type(None): "null"}
+    return names.get(kind, "object")
+
+
+# The report -------------------------------------------------------------------------------------------------------
+
+
+def report_page() -> str:
+    text = inspect.cleandoc(summary.__doc__ or "")
+    rows = re.findall(r"^(``.*?) {2,}(.*)$", text, re.MULTILINE)
+    estimate = [field.name for field in dataclasses.fields(Estimate)]
+    keys = [field.name for field in dataclasses.fields(summary.Summary)]
+    if not rows or not all(any(f"``{key}``" in left or key.startswith("table_") for left, _ in rows) for key in keys):
+        raise SystemExit("docs/generate.py: metrics/summary.py does not describe every key of report.json")
+    return page(
+        "report.json",
+        f"Every number of a run's report, schema `{summary.REPORT_SCHEMA}`. Written at the end of a run and by "
+        "`episem report`; computed from the records alone.",
+        table(("key", "holds"), ((prose(left), prose(right)) for left, right in rows)),
+        "Keys in this order: " + ", ".join(f"`{key}`" for key in ("schema", *keys)) + ".",
+        "## An estimate",
+        prose(Estimate.__doc__),
+        "Its keys: " + ", ".join(f"`{name}`" for name in estimate) + ".",
+    )
+
+
+# The command line -------------------------------------------------------------------------------------------------
+
+
+def cli_page() -> str:
+    parts = [
+        "`episem` looks into banks and reads records. It needs no model and no key; the benchmark itself runs in "
+        "`pytest`.",
+        "Exit codes: 0 done; 1 the answer is no (problems in a bank, a gate that fails); 2 something you can mend, "
+        "said in one line; 3 a fault of ours; 130 interrupted.",
+    ]
+    for name, entry in cli.COMMANDS.items():
+        command: click.Command = importlib.import_module(f"pytest_episem.cli.{entry.module}").command
+        parts += list(_command(name, command))
+    return page("Command line", *parts)
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    usage = " ".join(["episem", name, *map(_argument, arguments), "[OPTIONS]"])
+    body, _, examples = inspect.cleandoc(command.help or "").partition("\b\n")
+    yield f"## episem {name}"
+    yield f"`{usage}`"
+    yield prose(body.strip())
+    lines = [line.strip() for line in examples.splitlines() if line.strip().startswith("episem ")]
+    if lines:
+        yield "```text\n" + "\n".join(lines) + "\n```"
+    rows = [_parameter(param) for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    yield table(("option", "default", "meaning"), rows)
+
+
+def _argument(param: click.Argument) -> str:
+    name = (param.metavar or param.name or "").upper()
+    return name if param.required else f"[{name}]"
+
+
+def _parameter(param: click.Option) -> tuple[str, str, str]:
+    value = _choice(param.type.choices) if isinstance(param.type, click.Choice) else param.metavar
+    shown = "" if param.is_flag else f" {value or param.type.name.upper().partition(' ')[0]}"
+    default = f"`{param.default}`" if param.show_default and isinstance(param.default, str) else ""
+    return f"`{', '.join(param.opts)}{shown}`", "required" if param.required else default, param.help or ""
+
+
+PAGES = {
+    "options.md": options_page,
+    "fixtures.md": fixtures_page,
+    "cli.md": cli_page,
+    "records.md": records_page,
+    "report-json.md": report_page,
+    "validator.md": validator_page,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or check them; return 1 where a check finds a difference."""
+    HOME.mkdir(exist_ok=True)
+    stale = []
+    for name, make in PAGES.items():
+        path, text = HOME / name, make()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            stale.append(f"reference/{name}")
+            if "--check" not in arguments:
+                path.write_text(text, encoding="utf-8", newline="\n")
+    print(*(stale or ["every reference page is current"]), sep="\n")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
