@@ -30,7 +30,10 @@ def test_a_plain_session_loads_nothing_heavy(pytester, workers):
 
 
 def test_importing_the_entry_point_loads_few_modules():
-    code = "import pytest, sys; before = set(sys.modules); import pytest_episem.plugin; print(len(set(sys.modules) - before))"
+    code = (
+        "import pytest, sys; before = set(sys.modules)\n"
+        "import pytest_episem.plugin; print(len(set(sys.modules) - before))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) <= 8
 
