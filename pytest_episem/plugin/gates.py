@@ -279,7 +279,7 @@ class GateKeeper:
     def _evaluate(self, session: pytest.Session) -> GateResult:
         complaints = list(dict.fromkeys(self._complaints))
         try:
-            complaints += self._missing(session)
+            complaints += [found for found in self._missing(session) if not any(found in said for said in complaints)]
             settings: list[Setting] = self.face.option("setting") or ["full", "se", "re"]
             return evaluate(self._run(), self.gates, complaints, len(self.face.bank.tasks), settings)
         except Exception as fault:
@@ -298,7 +298,7 @@ class GateKeeper:
             found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0].id}")
         stopped = session.shouldstop or session.shouldfail
         if stopped:
-            found.append(printable(f"stopped: {stopped}"))
+            found.append(printable(stopped))
         return found
 
     def _publish(self, result: GateResult) -> None:

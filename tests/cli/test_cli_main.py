@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -115,7 +116,9 @@ def test_output_that_nobody_reads_ends_quietly(bank_dir):
 def test_an_interrupt_is_one_line_and_exit_code_130(bank_dir):
     arguments = [sys.executable, "-m", "pytest_episem.cli", "play", "pr-58217", "--bank", str(bank_dir)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    # Started from a script's background job, the tests inherit an ignored SIGINT; a user's shell does not do that.
+    listening = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True, preexec_fn=listening) as process:
         assert process.stdout is not None
         while "'help' says how" not in process.stdout.readline():  # it now waits for the person
             pass

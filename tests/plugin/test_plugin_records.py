@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -159,7 +160,10 @@ def agent(episode):
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "pytest", "-q", "--tb=no", *arguments]
-    return subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # Started from a script's background job, the tests inherit an ignored SIGINT; a user's shell does not do that.
+    listening = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, cwd=directory, preexec_fn=listening, **quiet)
 
 
 def wait_for_lines(file: Path, count: int) -> None:
