@@ -37,4 +37,4 @@ def _a_session_of_its_own(request, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # which empties PYTEST_ADDOPTS
-        monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+        monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:hypothesispytest")  # slow to import, each time
