@@ -27,6 +27,10 @@ CAREFUL = dict(zip(SIX, (100, 0, 0, 100, 0, 100), strict=True))
 HASTY = dict(zip(SIX, (100, 100, 100, 0, 100, 0), strict=True))
 COMMAND = ["-m", "pytest", "--episem-collect=on", "-k", "pr-58217", "--episem-out=run", "-q", "-p", "no:cacheprovider"]
 
+OTHER_PROCESS = ("claude_agent_sdk", "mcp_agent")
+"""Here another process makes the calls: whether those of one message come close enough together depends on how busy
+the machine is, so it is shown by ``tests/agents_mcp`` and not asked for here."""
+
 
 class Wrong(Exception):
     """What an example did that it should not have."""
@@ -60,7 +64,7 @@ def example(name: str, model: ScriptedModel) -> str:
     for style, six, code in (("careful", CAREFUL, 0), ("hasty", HASTY, 1)):
         model.requests.clear()
         with tempfile.TemporaryDirectory() as folder:
-            check(run(name, python, Path(folder), f"{model.url}/{style}"), python, Path(folder), six, code, style)
+            check(run(name, python, Path(folder), f"{model.url}/{style}"), python, Path(folder), six, code, style, name)
         if not model.requests:
             raise Wrong("the model was never asked")
     return versions(python, name)
@@ -119,7 +123,13 @@ def run(name: str, python: Path, folder: Path, url: str) -> subprocess.Completed
 
 
 def check(
-    done: subprocess.CompletedProcess[str], python: Path, folder: Path, six: dict[str, int], code: int, style: str
+    done: subprocess.CompletedProcess[str],
+    python: Path,
+    folder: Path,
+    six: dict[str, int],
+    code: int,
+    style: str,
+    name: str,
 ) -> None:
     """Compare the run's metrics and records with what the style of playing gives."""
     tail = "\n".join(done.stdout.splitlines()[-40:]) + done.stderr[-2000:]
@@ -127,7 +137,7 @@ def check(
     printed = subprocess.run(report, cwd=folder, capture_output=True, text=True)
     if printed.returncode:
         raise Wrong(f"{style}: no report: {printed.stderr}\n{tail}")
-    found = {name: metric["value"] for name, metric in json.loads(printed.stdout)["six"].items()}
+    found = {metric_name: metric["value"] for metric_name, metric in json.loads(printed.stdout)["six"].items()}
     if found != six:
         raise Wrong(f"{style}: {found} where {six} was expected\n{tail}")
     if done.returncode != code:
@@ -137,7 +147,9 @@ def check(
         outcome = record["outcome"]
         if outcome["invalid_action"]:
             raise Wrong(f"{style}: an invalid action that the model never made: {line[:200]}")
-        if record["setting"] == "re" and outcome["premature_commit"] != (style == "hasty"):
+        if name in OTHER_PROCESS or record["setting"] != "re":
+            continue
+        if outcome["premature_commit"] != (style == "hasty"):
             raise Wrong(f"{style}: calls of one message were not told from calls one after the other: {line[:200]}")
 
 
