@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pygal
 import pytest
 
@@ -13,6 +15,7 @@ import pytest_episem.plugin.scheduler
 import pytest_episem.report.html
 import pytest_episem.report.terminal
 import pytest_episem.report.write  # noqa: F401
+from pytest_episem.bank import Bank, Task, load_bank
 
 assert pygal  # its import changes how Python finds installed packages
 
@@ -38,3 +41,26 @@ def _a_session_of_its_own(request, monkeypatch):
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # which empties PYTEST_ADDOPTS
         monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:hypothesispytest")  # slow to import, each time
+
+
+# The small bank that was worked out by hand.
+
+
+@pytest.fixture(scope="session")
+def small_bank() -> Bank:
+    return load_bank(Path(__file__).parent / "bank" / "small_bank")
+
+
+@pytest.fixture(scope="session")
+def loan(small_bank: Bank) -> Task:
+    return small_bank.task("library/loan/m-17")
+
+
+@pytest.fixture(scope="session")
+def room(small_bank: Bank) -> Task:
+    return small_bank.task("library/room/reading-room")
+
+
+@pytest.fixture(scope="session")
+def card(small_bank: Bank) -> Task:
+    return small_bank.task("library/card/c-1")

@@ -38,7 +38,7 @@ def require_mcp() -> None:
     """
     try:
         import mcp.server.lowlevel
-        import uvicorn  # noqa: F401
+        import uvicorn  # noqa: F401 - asked for here, so that a missing extra is named at the start
 
         if not hasattr(mcp, "Client"):
             raise ImportError("mcp is older than 2.0")

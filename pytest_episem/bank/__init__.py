@@ -1,6 +1,16 @@
 """The task bank: family files to validated tasks. Knows nothing of agents or of pytest."""
 
-from pytest_episem.bank.load import Bank, BankError, Problem, join_banks, load_bank, shipped_bank, shipped_bank_dir
+from pytest_episem.bank.load import (
+    Bank,
+    BankError,
+    Problem,
+    join_banks,
+    load_bank,
+    open_bank,
+    open_banks,
+    shipped_bank,
+    shipped_bank_dir,
+)
 from pytest_episem.bank.task import WORLDS, Arguments, Atom, Exposure, Task, Tool, WorldLabel
 
 __all__ = [
@@ -16,6 +26,8 @@ __all__ = [
     "WorldLabel",
     "join_banks",
     "load_bank",
+    "open_bank",
+    "open_banks",
     "shipped_bank",
     "shipped_bank_dir",
 ]

@@ -18,6 +18,8 @@ from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
 from pytest_episem.errors import EpisemError, UnknownName
 
 SUITE = "evidence"
+SHIPPED = "shipped"
+"""Stands for the bank that comes with the plugin, where others are named by their directory."""
 VERSION_FILE = "VERSION"
 
 
@@ -81,7 +83,7 @@ def shipped_bank_dir() -> Path:
 @functools.cache
 def shipped_bank() -> Bank:
     """Return the shipped evidence bank, read once a process."""
-    return load_bank(shipped_bank_dir(), name="shipped")
+    return load_bank(shipped_bank_dir(), name=SHIPPED)
 
 
 def load_bank(directory: Path, name: str | None = None) -> Bank:
@@ -128,6 +130,26 @@ def _family_tasks(family: FamilyFile, file: Path) -> tuple[list[Task], list[Prob
     if not problems:
         problems = [Problem("schema", str(file), "", error.field, str(error)) for error in nowhere(family, tasks)]
     return tasks, problems
+
+
+def open_bank(name: str = SHIPPED, here: Path | None = None) -> Bank:
+    """Return one bank: the shipped one, or that of a directory as seen from ``here`` (the current folder).
+
+    Raises:
+        BankError: a bank that cannot be used.
+    """
+    directory = (here or Path()) / name
+    shipped = name == SHIPPED or directory.resolve() == shipped_bank_dir()
+    return shipped_bank() if shipped else load_bank(directory)
+
+
+def open_banks(names: Iterable[str], here: Path | None = None) -> Bank:
+    """Return the banks named, joined; the shipped one where none is.
+
+    Raises:
+        BankError: a bank that cannot be used, or a task in two of them.
+    """
+    return join_banks(open_bank(name, here) for name in list(names) or [SHIPPED])
 
 
 def join_banks(banks: Iterable[Bank]) -> Bank:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,26 +33,17 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_banks(names: Iterable[str]) -> Bank:
-    """Return the banks named, joined; the shipped one where none is.
+    """``bank.open_banks``, imported when it is called: ``--help`` does without."""
+    from pytest_episem import bank
 
-    Raises:
-        BankError: a bank that cannot be used.
-    """
-    from pytest_episem.bank import join_banks
-
-    return join_banks(open_bank(name) for name in list(names) or [SHIPPED])
+    return bank.open_banks(names)
 
 
 def open_bank(name: str = SHIPPED) -> Bank:
-    """Return one bank: a directory's, or the shipped one.
+    """``bank.open_bank``, imported when it is called: ``--help`` does without."""
+    from pytest_episem import bank
 
-    Raises:
-        BankError: a bank that cannot be used.
-    """
-    from pytest_episem.bank import load_bank, shipped_bank, shipped_bank_dir
-
-    shipped = name == SHIPPED or Path(name).resolve() == shipped_bank_dir()
-    return shipped_bank() if shipped else load_bank(Path(name))
+    return bank.open_bank(name)
 
 
 def find_task(bank: Bank, name: str) -> Task:

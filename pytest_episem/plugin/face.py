@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent
-from pytest_episem.bank import Bank, Task, join_banks, load_bank, shipped_bank, shipped_bank_dir
+from pytest_episem.bank import Bank, Task, open_banks
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.plugin import collect, estimate, gates
 from pytest_episem.plugin.ahead import NO_PREFETCH, upcoming
@@ -111,14 +111,7 @@ class Face:
     @functools.cached_property
     def bank(self) -> Bank:
         """The bank of the run."""
-        named = self.option("bank") or ["shipped"]
-        here = self.config.invocation_params.dir
-        return join_banks(
-            shipped_bank()
-            if name == "shipped" or (here / name).resolve() == shipped_bank_dir()
-            else load_bank(here / name)
-            for name in named
-        )
+        return open_banks(self.option("bank"), self.config.invocation_params.dir)
 
     @property
     def tasks(self) -> dict[str, Task]:

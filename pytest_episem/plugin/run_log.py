@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from pytest_episem.protocol.plan import mask_role
 from pytest_episem.protocol.trial import Trial, TrialError
 from pytest_episem.protocol.version import PROTOCOL_VERSION
 from pytest_episem.records.run import RUN_FILE, BankId, PlanTask, RunHeader, mismatch
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.records.run_dir import joined_plan, open_run
 from pytest_episem.records.store import TRIALS_FILE, TrialWriter
 from pytest_episem.records.text import printable
 
@@ -196,7 +197,7 @@ class RunLog:
             header = self.header()
             if self._resumed:
                 old = RunHeader.load(self.directory)
-                header = joined_plan(old, header)
+                header = replace(old, plan=joined_plan([old, header]))
             header.save(self.directory)
             self._writer = TrialWriter(self.directory, self.run, self.face.label).__enter__()
         return self._writer
@@ -284,17 +285,6 @@ def add_to_step_summary(written: Written) -> None:
         text = (written.directory / "report.md").read_text(encoding="utf-8")
         with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as file:
             file.write(f"{text}\n")
-
-
-def joined_plan(old: RunHeader, new: RunHeader) -> RunHeader:
-    """Return ``old`` with the tasks of both plans; a task in both keeps the larger number of selected items."""
-    from dataclasses import replace
-
-    plan = {task.task: task for task in old.plan}
-    for task in new.plan:
-        known = plan.get(task.task)
-        plan[task.task] = task if known is None or task.selected > known.selected else known
-    return replace(old, plan=[plan[name] for name in sorted(plan)])
 
 
 def test_of(nodeid: str) -> str:

@@ -129,10 +129,15 @@ def _joined_header(headers: Sequence[RunHeader], sources: Sequence[Path]) -> Run
     names = sorted({h.run for h in headers})
     digest = hashlib.sha256("\x1f".join(names).encode("utf-8", "backslashreplace")).hexdigest()
     name = names[0] if len(names) == 1 else f"merge-{digest[:12]}"
-    return replace(base, run=name, plan=_joined_plan(headers))
+    return replace(base, run=name, plan=joined_plan(headers))
 
 
-def _joined_plan(headers: Sequence[RunHeader]) -> list[PlanTask]:
+def joined_plan(headers: Sequence[RunHeader]) -> list[PlanTask]:
+    """Return the union of the plans; a task in several keeps the largest ``selected`` of them.
+
+    Raises:
+        EpisemError: the plans differ in a task's atoms.
+    """
     plan: dict[str, PlanTask] = {}
     for task in (task for header in headers for task in header.plan):
         present = plan.setdefault(task.task, task)

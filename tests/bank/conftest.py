@@ -1,4 +1,4 @@
-"""A small bank that was worked out by hand, and ways to break a copy of it."""
+"""Ways to break a copy of the small bank that was worked out by hand."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from typing import Any
 import pytest
 from bank_files import SMALL, write_family
 
-from pytest_episem.bank import Bank, BankError, load_bank
+from pytest_episem.bank import BankError, load_bank
 from pytest_episem.bank.yaml_file import read_yaml
-
-
-@pytest.fixture(scope="session")
-def small_bank() -> Bank:
-    return load_bank(SMALL)
 
 
 @pytest.fixture
