@@ -62,7 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "episem_condition" in metafunc.fixturenames:
-        get_face(metafunc.config).parametrize(metafunc)
+        from pytest_episem.plugin.collect import parametrize
+
+        parametrize(metafunc, get_face(metafunc.config).choices)
 
 
 @pytest.hookimpl(optionalhook=True)

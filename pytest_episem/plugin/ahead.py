@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from pytest_episem.bank import Task
+from pytest_episem.bank import Bank, Task
 from pytest_episem.plugin.collect import BoundaryItem, ConditionItem
 from pytest_episem.protocol.condition import Condition
-
-if TYPE_CHECKING:
-    from pytest_episem.plugin.face import Face
 
 NO_PREFETCH = "episem_no_prefetch"
 """Under this key a worker that replaces a crashed one is told to run one rollout after the other."""
 
 
-def upcoming(face: Face, item: pytest.Item) -> Iterator[Condition | Task]:
+def upcoming(bank: Bank, item: pytest.Item) -> Iterator[Condition | Task]:
     """Yield what ``item`` and the items queued behind it will ask for, the longest boundary searches first.
 
     Nothing but ``item``'s own if the agent is made anew for each item: then no two rollouts may share one.
     """
-    items = list(_queued(face, item)) if _shares_agent(item) else []
+    items = list(_queued(item)) if _shares_agent(item) else []
     groups: dict[str, list[Condition | Task]] = {}
-    for wanted in (_wanted(face, one) for one in items):
+    for wanted in (_wanted(bank, one) for one in items):
         if wanted is not None:
             groups.setdefault(wanted.id if isinstance(wanted, Task) else wanted.task, []).append(wanted)
     for group in sorted(groups.values(), key=len, reverse=True):
@@ -37,10 +34,11 @@ def _shares_agent(item: Any) -> bool:
     return bool(definitions) and definitions[-1].scope != "function"
 
 
-def _queued(face: Face, item: pytest.Item) -> Iterable[pytest.Item]:
-    if face.worker_input is None:
+def _queued(item: pytest.Item) -> Iterable[pytest.Item]:
+    worker_input: dict[str, Any] | None = getattr(item.config, "workerinput", None)
+    if worker_input is None:
         return item.session.items
-    if face.worker_input.get(NO_PREFETCH):
+    if worker_input.get(NO_PREFETCH):
         return []
     return [item.session.items[index] for index in _queued_indices(item.config)]
 
@@ -56,10 +54,10 @@ def _queued_indices(config: pytest.Config) -> list[int]:
     return []
 
 
-def _wanted(face: Face, item: pytest.Item) -> Condition | Task | None:
+def _wanted(bank: Bank, item: pytest.Item) -> Condition | Task | None:
     if isinstance(item, ConditionItem):
         return item.condition
     if isinstance(item, BoundaryItem):
-        return face.bank.task(item.task_id)
+        return bank.task(item.task_id)
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("episem_condition") if callspec is not None else None

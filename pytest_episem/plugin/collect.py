@@ -10,42 +10,41 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from pytest_episem.plugin import suite
+from pytest_episem.plugin.choices import BOUNDARY, Choices
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 
 if TYPE_CHECKING:
     from pytest_episem.bank import Task
-    from pytest_episem.plugin.face import Face
+    from pytest_episem.plugin.rollouts import Rollouts
     from pytest_episem.protocol.trial import Trial
-
-BOUNDARY = "boundary"
 
 
 class SuiteModule(pytest.Module):
     """The shipped suite as a module of its own; its node id is ``episem``."""
 
-    face: Face
+    rollouts: Rollouts
 
     def _getobj(self) -> Any:
         return suite
 
     def collect(self) -> Iterable[pytest.Item]:
-        for task, conditions in self.face.plan():
-            yield from task_items(self, self.face, task, conditions)
-            if self.face.has_boundary:
-                yield boundary_item(self, self.face, task)
+        for task, conditions in self.rollouts.choices.plan():
+            yield from task_items(self, self.rollouts, task, conditions)
+            if self.rollouts.choices.has_boundary:
+                yield boundary_item(self, self.rollouts, task)
 
 
 class EpisemItem(pytest.Function):
     """One item of ours; ``play`` runs in its set-up, ``judge`` is the test."""
 
-    face: Face
+    rollouts: Rollouts
 
     def setup(self) -> None:
         super().setup()
         if not self.config.option.setupplan:  # then pytest makes no fixture, the agent neither
             agent = self.funcargs["episem_agent"]
-            self.face.look_ahead(self, agent)
+            self.rollouts.look_ahead(self, agent)
             self.play(agent)
 
     def runtest(self) -> None:
@@ -71,11 +70,11 @@ class ConditionItem(EpisemItem):
     trial: Trial
 
     def play(self, agent: Any) -> None:
-        self.trial = self.face.rollout(self.condition, agent)
+        self.trial = self.rollouts.rollout(self.condition, agent)
 
     def judge(self) -> None:
         __tracebackhide__ = True
-        self.face.oracle.check(self.trial)
+        self.rollouts.oracle.check(self.trial)
 
 
 class BoundaryItem(EpisemItem):
@@ -85,31 +84,31 @@ class BoundaryItem(EpisemItem):
     probes: list[Trial]
 
     def play(self, agent: Any) -> None:
-        self.probes = self.face.search(self.task_id, agent)
+        self.probes = self.rollouts.search(self.task_id, agent)
 
     def judge(self) -> None:
         __tracebackhide__ = True
-        self.face.check_probes(self.probes)
+        self.rollouts.check_probes(self.probes)
 
 
-def task_items(parent: Any, face: Face, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
+def task_items(parent: Any, rollouts: Rollouts, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
     """Yield one item a condition."""
     for condition in conditions:
-        item = _item(ConditionItem, parent, face, condition.id)
+        item = _item(ConditionItem, parent, rollouts, condition.id)
         item.condition = condition
         _mark(item, marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)))
         yield item
 
 
-def boundary_item(parent: Any, face: Face, task: Task) -> EpisemItem:
+def boundary_item(parent: Any, rollouts: Rollouts, task: Task) -> EpisemItem:
     """Return the boundary item of a task."""
-    item = _item(BoundaryItem, parent, face, f"{task.id}/{BOUNDARY}")
+    item = _item(BoundaryItem, parent, rollouts, f"{task.id}/{BOUNDARY}")
     item.task_id = task.id
     _mark(item, marks(task.domain, "unsafe", "se", "critical"))
     return item
 
 
-def _item(kind: type[AnyItem], parent: Any, face: Face, name: str) -> AnyItem:
+def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> AnyItem:
     fixtures = parent.stash.get(_FIXTURES, None)
     item: AnyItem = kind.from_parent(parent, name=name, callobj=suite.agent_under_test, fixtureinfo=fixtures)
     parent.stash[_FIXTURES] = item._fixtureinfo
@@ -117,7 +116,7 @@ def _item(kind: type[AnyItem], parent: Any, face: Face, name: str) -> AnyItem:
     if "[" in name and whole is not None:
         # pytest 9.2 compares ids in parts; ours must fall into the same ones as those that --lf reads from its cache.
         item._id = type(whole).parse(item.nodeid)  # type: ignore[attr-defined, unused-ignore]
-    item.face = face
+    item.rollouts = rollouts
     return item
 
 
@@ -144,7 +143,7 @@ def marks(domain: str, world: str, setting: str, role: str) -> tuple[pytest.Mark
     )
 
 
-def parametrize(metafunc: pytest.Metafunc, face: Face) -> None:
+def parametrize(metafunc: pytest.Metafunc, choices: Choices) -> None:
     """Give a test of the user's own one item a condition."""
     params = [
         pytest.param(
@@ -152,7 +151,7 @@ def parametrize(metafunc: pytest.Metafunc, face: Face) -> None:
             id=condition.id,
             marks=marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)),
         )
-        for task, conditions in face.plan()
+        for task, conditions in choices.plan()
         for condition in conditions
     ]
     metafunc.parametrize("episem_condition", params, indirect=True)
@@ -167,7 +166,7 @@ def own_tests(items: list[pytest.Item]) -> dict[tuple[Any, str], list[int]]:
     return found
 
 
-def add_boundaries(items: list[pytest.Item], face: Face) -> None:
+def add_boundaries(items: list[pytest.Item], rollouts: Rollouts) -> None:
     """Add a boundary item a task to the module of the user's own test, behind the task's last item.
 
     Only where the test uses ``episem_agent``, directly or through ``episem_run`` or ``episem_rollout``: otherwise
@@ -176,11 +175,11 @@ def add_boundaries(items: list[pytest.Item], face: Face) -> None:
     """
     for (parent, _), positions in own_tests(items).items():
         first: Any = items[positions[0]]
-        if not face.has_boundary or "episem_agent" not in first.fixturenames:
+        if not rollouts.choices.has_boundary or "episem_agent" not in first.fixturenames:
             continue
         for task_id, position in reversed(_last_positions(items, positions).items()):
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
-            items.insert(position + 1, boundary_item(module, face, face.bank.task(task_id)))
+            items.insert(position + 1, boundary_item(module, rollouts, rollouts.choices.bank.task(task_id)))
 
 
 def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:

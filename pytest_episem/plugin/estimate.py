@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_episem.agents import PREFIX
-from pytest_episem.plugin.collect import BOUNDARY
+from pytest_episem.plugin.choices import BOUNDARY
 from pytest_episem.plugin.gate_notice import say
 from pytest_episem.plugin.run_log import parse_item
 from pytest_episem.protocol.estimate import Range, Work, estimate_work
@@ -37,16 +37,16 @@ class Estimator:
 
     def lines(self, nodeids: Iterable[str]) -> Iterator[str]:
         """Yield the estimate of what these items would run."""
-        face = self.face
-        found = [parsed for parsed in map(parse_item, nodeids) if parsed and parsed[0] in face.tasks]
-        conditions = [face.conditions["/".join(parts)] for parts in found if "/".join(parts) in face.conditions]
+        choices = self.face.choices
+        found = [parsed for parsed in map(parse_item, nodeids) if parsed and parsed[0] in choices.tasks]
+        conditions = [choices.conditions["/".join(parts)] for parts in found if "/".join(parts) in choices.conditions]
         searches = [task for task, name in found if name == BOUNDARY]
-        done = face.log.recorded
+        done = self.face.log.recorded
         todo = [condition for condition in conditions if condition not in done]
-        work = estimate_work(face.tasks, todo, searches, face.settings.instruction)
+        work = estimate_work(choices.tasks, todo, searches, choices.settings.instruction)
         yield f"episem estimate: {len({task for task, _ in found}):,} pairs, {len(found):,} items"
         yield f"  rollouts   {words(work.rollouts)} (how far each boundary search goes)"
-        if self.face.label.startswith(PREFIX):
+        if choices.label.startswith(PREFIX):
             yield "  requests   none: a built-in agent"
             return
         yield f"  requests   {words(work.requests)} (all reads in one turn, or one call a turn)"
@@ -57,7 +57,7 @@ class Estimator:
         """Return the cost in words."""
         from pytest_episem.agents.prices import token_prices
 
-        model = self.face.option("model")
+        model = self.face.choices.option("model")
         prices = token_prices(model) if model else None
         if prices is None:
             return "unknown: litellm's price list does not have it" if model else "unknown: an agent of your own"
@@ -80,5 +80,5 @@ def _rough(number: float) -> str:
 
 def install(face: Face) -> None:
     """Register the estimator if the option asks for it."""
-    if face.option("estimate") and face.worker_input is None:
+    if face.choices.option("estimate") and face.worker_input is None:
         face.config.pluginmanager.register(Estimator(face), "episem-estimate")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def episem_agent(request: pytest.FixtureRequest) -> Agent:
     """The agent under test: ``--episem-model`` or ``--episem-agent``. Override it to bring your own."""
-    return _face(request).chosen_agent()
+    return _face(request).choices.chosen_agent()
 
 
 @pytest.fixture
@@ -34,15 +34,15 @@ def episem_condition(request: pytest.FixtureRequest) -> Condition:
 @pytest.fixture
 def episem_world(request: pytest.FixtureRequest, episem_condition: Condition) -> TrialWorld:
     """The simulated environment of this item, fresh."""
-    return _face(request).world(episem_condition)
+    return _face(request).rollouts.world(episem_condition)
 
 
 @pytest.fixture
 def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[TrialWorld], Trial]:
     """``episem_run(world)`` lets the agent play and returns the trial."""
-    face = _face(request)
-    face.look_ahead(request.node, episem_agent)
-    return face.player(episem_agent)
+    rollouts = _face(request).rollouts
+    rollouts.look_ahead(request.node, episem_agent)
+    return rollouts.player(episem_agent)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def episem_rollout(episem_run: Callable[[TrialWorld], Trial], episem_world: Tria
 @pytest.fixture
 def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
     """``episem_oracle.check(trial)`` fails the test when the trial counts against one of the six metrics."""
-    return _face(request).oracle
+    return _face(request).rollouts.oracle
 
 
 def _face(request: pytest.FixtureRequest) -> Face:

@@ -167,7 +167,7 @@ class GateKeeper:
         unknown = unknown_keys(self.config)
         if unknown:
             raise EpisemError(unknown)
-        self.gates = read_gates(self.config, {task.domain for task in self.face.bank.tasks.values()})
+        self.gates = read_gates(self.config, {task.domain for task in self.face.choices.bank.tasks.values()})
         if self.gates.baseline is not None:
             where = f"--episem-baseline {value(self.config, 'baseline')}"
             self.gates.baseline.refuse_other(self.face.log.header(), where)
@@ -280,8 +280,8 @@ class GateKeeper:
         complaints = list(dict.fromkeys(self._complaints))
         try:
             complaints += [found for found in self._missing(session) if not any(found in said for said in complaints)]
-            settings: list[Setting] = self.face.option("setting") or ["full", "se", "re"]
-            return evaluate(self._run(), self.gates, complaints, len(self.face.bank.tasks), settings)
+            settings: list[Setting] = self.face.choices.option("setting") or ["full", "se", "re"]
+            return evaluate(self._run(), self.gates, complaints, len(self.face.choices.bank.tasks), settings)
         except Exception as fault:
             text = printable(fault if isinstance(fault, EpisemError) else f"{type(fault).__name__}: {fault}")
             complaints.append(f"the gates could not be evaluated: {text}")

@@ -28,7 +28,7 @@ from pytest_episem.records.store import TRIALS_FILE, TrialWriter
 from pytest_episem.records.text import printable
 
 if TYPE_CHECKING:
-    from pytest_episem.plugin.face import Face
+    from pytest_episem.plugin.choices import Choices
     from pytest_episem.report.tables import GateLine
     from pytest_episem.report.write import Written
 
@@ -39,9 +39,9 @@ _ITEM = re.compile(r"([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)/((?:un)?safe-.+|boundary
 class RunLog:
     """Writes ``run.json`` and ``trials.jsonl`` of one run, in the controller alone."""
 
-    def __init__(self, face: Face) -> None:
-        self.face = face
-        self._resumed = face.option("resume")
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
+        self._resumed = choices.option("resume")
         self.recorded: dict[Condition, Trial] = {}
         self._seen: set[Condition] = set()
         self._selected: dict[str, Counter[str]] = {}
@@ -56,13 +56,13 @@ class RunLog:
     @functools.cached_property
     def run(self) -> str:
         """The run's name; a resumed run keeps its own."""
-        return RunHeader.load(Path(self._resumed)).run if self._resumed else run_name(self.face.config)
+        return RunHeader.load(Path(self._resumed)).run if self._resumed else run_name(self.choices.config)
 
     @functools.cached_property
     def directory(self) -> Path:
         """Where the run's files are."""
-        here = self.face.config.invocation_params.dir
-        chosen = self._resumed or self.face.option("out")
+        here = self.choices.config.invocation_params.dir
+        chosen = self._resumed or self.choices.option("out")
         return here / chosen if chosen else here / HOME / self.run
 
     def check(self) -> None:
@@ -72,7 +72,7 @@ class RunLog:
             EpisemError: naming every difference.
         """
         if self._resumed:
-            if self.face.option("out"):
+            if self.choices.option("out"):
                 raise EpisemError("give --episem-out or --episem-resume, not both")
             old = open_run(self.directory, events=False)
             differences = mismatch(old.header, self.header())
@@ -81,19 +81,19 @@ class RunLog:
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
         elif (self.directory / RUN_FILE).exists():
-            chosen = self.face.option("out")
+            chosen = self.choices.option("out")
             raise EpisemError(
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
 
     def header(self) -> RunHeader:
         """Return the run's header with the plan of what was selected so far."""
-        face, settings = self.face, self.face.settings
-        bank, model = face.bank, face.option("model")
+        choices, settings = self.choices, self.choices.settings
+        bank, model = choices.bank, choices.option("model")
         return RunHeader(
             run=self.run,
             model=model,
-            agent=None if model else face.label,
+            agent=None if model else choices.label,
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
             bank=BankId(bank.name, bank.version, bank.hash),
@@ -102,9 +102,9 @@ class RunLog:
                 "timeout": settings.timeout,
                 "instruction": settings.instruction,
                 "instruction_sha256": hashlib.sha256(settings.instruction.encode()).hexdigest(),
-                "repeats": face.option("repeats"),
-                "model_args": face.option("model-args"),
-                "full_audit": face.option("full-audit"),
+                "repeats": choices.option("repeats"),
+                "model_args": choices.option("model-args"),
+                "full_audit": choices.option("full-audit"),
             },
             search_seed=settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -113,12 +113,12 @@ class RunLog:
 
     def _plan(self) -> list[PlanTask]:
         """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""
-        counts = dict.fromkeys(self.face.other_shards, 0)
+        counts = dict.fromkeys(self.choices.other_shards, 0)
         counts |= {task: sum(items.values()) for task, items in self._selected.items()}
         return [self._plan_task(task, count) for task, count in sorted(counts.items())]
 
     def _plan_task(self, task_id: str, selected: int) -> PlanTask:
-        task = self.face.bank.task(task_id)
+        task = self.choices.bank.task(task_id)
         return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
 
     def select(self, nodeids: Iterable[str]) -> None:
@@ -132,14 +132,14 @@ class RunLog:
         owner: dict[tuple[str, str], str] = {}
         for nodeid in nodeids:
             found = parse_item(nodeid)
-            if found is None or found[0] not in self.face.tasks:
+            if found is None or found[0] not in self.choices.tasks:
                 continue
             other = owner.setdefault(found, nodeid)
             if other != nodeid:
                 raise EpisemError(f"{test_of(other)} and {test_of(nodeid)} would run the same conditions; keep one")
             task_id, name = found
             self._selected.setdefault(task_id, Counter())[name] += 1
-            condition = self.face.conditions.get(f"{task_id}/{name}")
+            condition = self.choices.conditions.get(f"{task_id}/{name}")
             if condition is not None:
                 self._fixed.add(condition)
 
@@ -168,7 +168,7 @@ class RunLog:
 
     def overspent(self) -> str:
         """Return why the run must stop: what this session spent has reached a limit, or cannot be told; else ``""``."""
-        most_cost, most_requests = self.face.option("max-cost"), self.face.option("max-requests")
+        most_cost, most_requests = self.choices.option("max-cost"), self.choices.option("max-requests")
         if most_requests is not None and self.sent >= most_requests:
             return f"--episem-max-requests {most_requests} reached: {self.sent:,} requests were sent"
         if most_cost is not None and self.priceless:
@@ -185,9 +185,9 @@ class RunLog:
     def add_crash(self, nodeid: str, message: str) -> None:
         """Record a condition whose worker died as an infrastructure error."""
         found = parse_item(nodeid)
-        condition = self.face.conditions.get("/".join(found)) if found else None
+        condition = self.choices.conditions.get("/".join(found)) if found else None
         if condition is not None and condition not in self._seen:
-            role = mask_role(condition.mask, self.face.bank.task(condition.task).critical)
+            role = mask_role(condition.mask, self.choices.bank.task(condition.task).critical)
             error = TrialError("crash", message.strip() or "the worker died")
             self.add(Trial(condition, role, status="error", error=error))
 
@@ -199,7 +199,7 @@ class RunLog:
                 old = RunHeader.load(self.directory)
                 header = replace(old, plan=joined_plan([old, header]))
             header.save(self.directory)
-            self._writer = TrialWriter(self.directory, self.run, self.face.label).__enter__()
+            self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
         return self._writer
 
     def _make_home(self) -> None:
@@ -217,7 +217,7 @@ class RunLog:
         """Close the record file, and report what was recorded since the summary was shown."""
         if self._writer is not None:
             self._writer.close()
-        if self._selected and not self.face.config.option.collectonly and (self.directory / RUN_FILE).exists():
+        if self._selected and not self.choices.config.option.collectonly and (self.directory / RUN_FILE).exists():
             with contextlib.suppress(EpisemError):  # the summary has said so
                 add_to_step_summary(self.report())
 
@@ -233,7 +233,7 @@ class RunLog:
         size = trials.stat().st_size if trials.exists() else 0
         if self._reported is None or self._reported[0] != size:
             try:
-                written = write_reports([self.directory], self.directory, [self.face.bank], self.gates)
+                written = write_reports([self.directory], self.directory, [self.choices.bank], self.gates)
             except EpisemError:
                 raise
             except Exception as fault:  # a fault of ours in a picture must not cost the session its verdict
@@ -243,7 +243,7 @@ class RunLog:
 
     def show(self, reporter: Any) -> None:
         """Print what the run's records say, what is missing, and where they are."""
-        if not self._selected or self.face.config.option.collectonly:
+        if not self._selected or self.choices.config.option.collectonly:
             return
         reporter.section("episem", sep="=", bold=True)
         recorded = (self.directory / RUN_FILE).exists()
@@ -274,7 +274,7 @@ class RunLog:
         reporter.write_line(where)
 
     def _shown_directory(self) -> Path:
-        here = self.face.config.invocation_params.dir
+        here = self.choices.config.invocation_params.dir
         return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
 
 

@@ -1,0 +1,196 @@
+"""What the session's options choose: suite, bank, tasks, conditions, settings and the agent under test."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_episem.agents import PREFIX, Agent, import_agent, known_agent
+from pytest_episem.bank import Bank, Task, open_banks
+from pytest_episem.errors import EpisemError, UnknownName
+from pytest_episem.plugin.options import names_suite, value
+from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.plan import fixed_conditions
+from pytest_episem.protocol.rollout import RunSettings
+from pytest_episem.protocol.selection import Shard, sample
+
+BOUNDARY = "boundary"
+
+
+@contextlib.contextmanager
+def usage() -> Iterator[None]:
+    """Turn a fault the user can mend into pytest's usage error: one line, exit code 4."""
+    try:
+        yield
+    except EpisemError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+class Choices:
+    """What one pytest process was asked to run, read from options, ini file and node ids."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.in_worker = hasattr(config, "workerinput")
+        self.wanted_ids = self._take_node_ids()
+
+    def option(self, name: str) -> Any:
+        """Return an option's value: the command line's, else the ini file's, else the default."""
+        return value(self.config, name)
+
+    def check(self) -> None:
+        """Raise ``EpisemError`` or ``UsageError`` for whatever is wrong before anything runs."""
+        model, agent = self.option("model"), self.option("agent")
+        if model and agent:
+            raise EpisemError("give --episem-model or --episem-agent, not both")
+        for name, least in (("repeats", 1), ("concurrency", 1), ("turn-limit", 1)):
+            if self.option(name) is not None and self.option(name) < least:
+                raise EpisemError(f"--episem-{name} must be at least {least}, not {self.option(name)}")
+        if not self.option("timeout") > 0:
+            raise EpisemError(f"--episem-timeout must be more than 0 seconds, not {self.option('timeout')}")
+        if self.config.getoption("dist", "no") == "each":
+            raise EpisemError("--dist each would run every condition on every worker; leave it out")
+        _ = self.tasks, self.settings
+        if model or agent:
+            self.chosen_agent()
+        if not self.in_worker:
+            self._check_node_ids()
+
+    # Which tasks ------------------------------------------------------------------------------------------------
+
+    def _take_node_ids(self) -> list[str] | None:
+        """Take ``episem`` and ``episem::…`` off the arguments, where pytest would look for files of that name."""
+        config = self.config
+        taken = [arg for arg in config.args if names_suite(arg, config)]
+        if not taken:
+            return None
+        config.args[:] = [arg for arg in config.args if arg not in taken]
+        names = [arg.partition("::")[2] for arg in taken]
+        return [] if "" in names else names
+
+    def _check_node_ids(self) -> None:
+        for wanted in self.wanted_ids or ():
+            near = [task for task in self.tasks.values() if _concerns(wanted, task)]
+            names = {*self.conditions, *(f"{task.id}/{BOUNDARY}" for task in near if self.has_boundary)}
+            if wanted not in names and not any(name.startswith(f"{wanted}/") for name in names):
+                raise UnknownName("item", wanted, names or self.tasks)
+
+    def wants(self, name: str) -> bool:
+        """Whether the node ids of the command line, if any, name the item ``name``."""
+        wanted = self.wanted_ids
+        return not wanted or any(name == one or name.startswith(f"{one}/") for one in wanted)
+
+    @functools.cached_property
+    def bank(self) -> Bank:
+        """The bank of the run."""
+        return open_banks(self.option("bank"), self.config.invocation_params.dir)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """The tasks the ``--episem-*`` options leave in, in the bank's order."""
+        return self._chosen[0]
+
+    @property
+    def other_shards(self) -> list[str]:
+        """The tasks that the other shards of this run have."""
+        return self._chosen[1]
+
+    @functools.cached_property
+    def _chosen(self) -> tuple[dict[str, Task], list[str]]:
+        tasks, size, shard = self._listed(), self.option("sample"), self.option("shard")
+        if size is not None:
+            kept = sample(list(tasks.values()), size)
+            tasks = {name: task for name, task in tasks.items() if name in kept}
+        if shard is None:
+            return tasks, []
+        kept = Shard.parse(shard).choose(list(tasks.values()))
+        return {name: task for name, task in tasks.items() if name in kept}, [n for n in tasks if n not in kept]
+
+    def _listed(self) -> dict[str, Task]:
+        listed = self.option("tasks")
+        if listed is None:
+            return dict(self.bank.tasks)
+        lines = self._read("tasks", listed).splitlines()
+        wanted = [line.split("#", 1)[0].strip() for line in lines]
+        tasks = {name: self.bank.task(name) for name in wanted if name}
+        if not tasks:
+            raise EpisemError(f"--episem-tasks {listed}: lists no task")
+        return {name: task for name, task in self.bank.tasks.items() if name in tasks}
+
+    @staticmethod
+    def _read(option: str, file: str) -> str:
+        try:
+            return Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise EpisemError(f"--episem-{option} {file}: cannot be read: {error}") from None
+
+    # Which conditions -------------------------------------------------------------------------------------------
+
+    @property
+    def has_boundary(self) -> bool:
+        """Whether the selected settings leave the boundary search in."""
+        wanted = self.option("setting")
+        return not wanted or {"full", "se"} <= set(wanted)
+
+    def plan(self) -> Iterator[tuple[Task, list[Condition]]]:
+        """Yield each selected task with its fixed conditions."""
+        wanted = set(self.option("setting"))
+        repeats, audit = self.option("repeats"), self.option("full-audit")
+        for task in self.tasks.values():
+            if self.wanted_ids and not any(_concerns(name, task) for name in self.wanted_ids):
+                continue
+            conditions = fixed_conditions(task.id, task.critical, task.irrelevant, repeats, audit)
+            yield task, [c for c in conditions if not wanted or c.setting in wanted]
+
+    @functools.cached_property
+    def conditions(self) -> dict[str, Condition]:
+        """The selected fixed conditions by id."""
+        return {condition.id: condition for _, conditions in self.plan() for condition in conditions}
+
+    @functools.cached_property
+    def settings(self) -> RunSettings:
+        """What every rollout of the run shares."""
+        file = self.option("instruction")
+        return RunSettings(
+            instruction=RunSettings().instruction if file is None else self._read("instruction", file),
+            turn_limit=self.option("turn-limit"),
+            timeout=self.option("timeout"),
+            concurrency=self.option("concurrency"),
+            search_seed=self.option("seed"),
+        )
+
+    # Which agent ------------------------------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """The name of the agent under test in records and reports."""
+        return str(self.option("model") or self.option("agent") or "episem_agent fixture")
+
+    def chosen_agent(self) -> Agent:
+        """Return the agent that the command line names."""
+        model, spec = self.option("model"), self.option("agent")
+        with usage():
+            if spec:
+                return import_agent(spec, (self.config.invocation_params.dir, self.config.rootpath))
+            if not model:
+                raise EpisemError("no agent under test: give --episem-model, --episem-agent or override episem_agent")
+            if model.startswith(PREFIX):
+                return known_agent(model)
+            return self._model_agent(model)
+
+    def _model_agent(self, model: str) -> Agent:
+        from pytest_episem.agents.model import ModelAgent, check_model_name, checked_model_args
+
+        arguments, api_base = checked_model_args(self.option("model-args")), self.option("api-base")
+        if not self.in_worker:
+            check_model_name(model, api_base)
+        return ModelAgent(model, arguments, api_base)
+
+
+def _concerns(wanted: str, task: Task) -> bool:
+    return f"{task.id}/".startswith(f"{wanted}/") or wanted.startswith(f"{task.id}/")

@@ -1,0 +1,135 @@
+"""The rollouts of one pytest process: what items and fixtures ask for, one runner behind them."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pytest_episem.agents import Agent, as_agent
+from pytest_episem.plugin.ahead import upcoming
+from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
+from pytest_episem.plugin.judge import ConditionFailed, NoVerdict, Oracle
+from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.protocol.condition import Condition
+from pytest_episem.protocol.rollout import TrialWorld
+from pytest_episem.protocol.runner import Runner, runs_in_background
+from pytest_episem.protocol.trial import Trial
+from pytest_episem.report.failure import fault
+
+
+class Rollouts:
+    """Runs conditions and boundary searches, each once.
+
+    ``recorded`` gives the trials that an earlier session of a resumed run completed.
+    """
+
+    def __init__(self, choices: Choices, recorded: Callable[[], list[Trial]]) -> None:
+        self.choices = choices
+        self.collected: set[str] = set()
+        """The names of the items collected here; a probe among them is judged by its own item."""
+        self.oracle = Oracle(lambda: choices.bank, self.rerun_command, lambda: choices.option("bank"))
+        self._recorded = recorded
+        self._searched: dict[str, list[Trial]] = {}
+        self._agent_given: Any = self
+        self._looked_ahead = False
+        self._agent_playing: Agent
+
+    @functools.cached_property
+    def runner(self) -> Runner:
+        """The process's runner."""
+        done = {trial.condition: trial for trial in self._recorded()}
+        return Runner(self.choices.bank, self.choices.settings, done)
+
+    def world(self, condition: Condition) -> TrialWorld:
+        """Return the fresh world of ``condition``."""
+        return TrialWorld(self.choices.bank.task(condition.task), condition)
+
+    def player(self, agent: Any) -> Callable[[TrialWorld], Trial]:
+        """Return the function that lets ``agent`` play a world."""
+
+        def run(world: TrialWorld) -> Trial:
+            __tracebackhide__ = True
+            return self.rollout(world.condition, agent)
+
+        return run
+
+    def look_ahead(self, item: pytest.Item, agent: Any) -> None:
+        """Let the rollouts of the items behind ``item`` begin, where they may share its agent."""
+        playing = self._playing(agent)
+        if not runs_in_background(playing) or (self._looked_ahead and not self.choices.in_worker):
+            return
+        self._looked_ahead = True
+        self.runner.submit(upcoming(self.choices.bank, item), playing)
+
+    def rollout(self, condition: Condition, agent: Any) -> Trial:
+        """Return the trial of ``condition``, letting ``agent`` play it unless it ran already.
+
+        Raises:
+            NoVerdict: the trial has no outcome.
+        """
+        __tracebackhide__ = True
+        trial = self.runner.run(condition, self._playing(agent))
+        self._stop_if_hopeless()
+        if trial.error is not None:
+            raise NoVerdict(trial)
+        return trial
+
+    def search(self, task_id: str, agent: Any) -> list[Trial]:
+        """Run one task's boundary search and return the trials that it ran itself, also when asked again.
+
+        Raises:
+            NoVerdict: an error left the boundary undefined.
+        """
+        __tracebackhide__ = True
+        if task_id not in self._searched:
+            _, ran = self.runner.search(self.choices.bank.task(task_id), self._playing(agent))
+            self._stop_if_hopeless()
+            errors = [trial for trial in ran if trial.error is not None]
+            if errors:
+                raise NoVerdict(errors[0])
+            self._searched[task_id] = ran
+        return self._searched[task_id]
+
+    def check_probes(self, probes: list[Trial]) -> None:
+        """Fail if a trial that a search ran itself counts against a metric, unless an item of its own says so.
+
+        Raises:
+            ConditionFailed: with the failing probes' texts.
+        """
+        __tracebackhide__ = True
+        failing = [trial for trial in probes if fault(trial) and trial.condition.id not in self.collected]
+        if failing:
+            raise ConditionFailed("\n\n".join(self.oracle.explain(trial) for trial in failing))
+
+    def take_finished(self) -> list[Trial]:
+        """Return the trials that finished since the last call."""
+        return self.runner.take_finished() if "runner" in self.__dict__ else []
+
+    def close(self) -> None:
+        """Stop what still runs."""
+        if "runner" in self.__dict__:
+            self.runner.close()
+
+    def rerun_command(self, trial: Trial) -> str:
+        """Return the command that runs this condition's item, or its task's boundary item, again."""
+        condition, option = trial.condition, self.choices.option
+        name = condition.id if trial.phase == "fixed" else f"{condition.task}/{BOUNDARY}"
+        flag = "model" if option("model") else "agent" if option("agent") else None
+        agent = [f"--episem-{flag}={option(flag)}"] if flag else []
+        banks = [f"--episem-bank={bank}" for bank in option("bank")]
+        return shlex.join(["pytest", *banks, *agent, f"{SUITE_ID}::{name}"])
+
+    def _playing(self, agent: Any) -> Agent:
+        if agent is not self._agent_given:
+            with usage():
+                self._agent_playing = as_agent(agent)
+            self._agent_given = agent
+        return self._agent_playing
+
+    def _stop_if_hopeless(self) -> None:
+        if self.runner.stopped is not None:
+            pytest.exit(f"episem: {self.runner.stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
