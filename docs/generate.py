@@ -22,7 +22,13 @@ import click
 from pytest_episem import cli
 from pytest_episem.metrics import summary
 from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.plugin import MARKERS, fixtures
+from pytest_episem.outcomes import records as outcome_records
+from pytest_episem.outcomes import summary as outcome_summary
+from pytest_episem.outcomes import verdict
+from pytest_episem.outcomes.actions import Step
+from pytest_episem.outcomes.bank.codes import CODES as OUTCOME_CODES
+from pytest_episem.outcomes.world import World
+from pytest_episem.plugin import MARKERS, fixtures, hookspecs
 from pytest_episem.plugin.options import OPTIONS, Option
 from pytest_episem.records import run, store
 from pytest_episem.validate import CODES
@@ -44,7 +50,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "sampling arguments, repeats, controls",
         "search_seed": "seed of the order within a size of the boundary search",
         "started": "time of the start, ISO 8601",
-        "plan": "the selected pairs, see below; every denominator comes from it",
+        "plan": "the selected pairs, see below; every denominator comes from it; empty for the outcome suite alone",
+        "outcomes": "the plan of the outcome suite, see below; left out where it did not run",
     },
     "bank": {
         "name": "`shipped`, or the directory's name; several joined by `+`",
@@ -58,6 +65,13 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "critical": "ids of all its critical atoms",
         "irrelevant": "ids of all its irrelevant atoms",
         "selected": "how many of its items were selected",
+    },
+    "outcomes": {
+        "bank": "its bank, with keys as above; the hash is over the template files",
+        "agent": "the name under which the controller stands in reports",
+        "shield": "whether what is inadmissible was refused",
+        "cases": "the assignments of the bank, or every compatible world",
+        "planned": "the ids of the cases, `domain/template/case`; every denominator comes from it",
     },
     "a line of trials.jsonl": {
         "schema": f"`{store.TRIAL_SCHEMA}`",
@@ -96,17 +110,75 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "usage": {
         "requests": "requests that were answered",
-        "prompt_tokens": "`null` is unknown, never 0",
+        "prompt_tokens": "also of cached answers; `null` is unknown, never 0",
         "completion_tokens": "as above",
         "total_tokens": "as above",
-        "cost_usd": "by litellm's price list; `null` is unknown",
-        "cached_requests": "requests served without sending them",
+        "cost_usd": "of the requests sent, by litellm's price list; `null` is unknown",
+        "cached_requests": "of `requests`, those that the answer cache served",
     },
     "error": {"kind": "what kind of fault", "message": "in one line; for an agent that raised, its traceback"},
 }
+OUTCOME_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "a line of outcomes.jsonl": {
+        "schema": f"`{outcome_records.SCHEMA}`",
+        "run": "the run's name",
+        "agent": "as in the plan",
+        "domain": "its domain",
+        "template": "its template, without the domain",
+        "case": "an assignment's name, or `world-<number>`",
+        "trajectory": "what was done and what came of it, see below",
+        "faults": "what the adjudicator found wrong when the episode ended; empty when the record stands",
+        "selection": "seconds of each decision",
+        "seconds": "seconds of the episode",
+        "cutoffs": "decisions whose search was cut off",
+        "fallbacks": "those among them that followed another controller",
+        "nodes": "beliefs expanded by the search",
+    },
+    "trajectory": {
+        "template": "`domain/template`",
+        "world": "the hidden truth, see below",
+        "shield": "whether what is inadmissible was refused",
+        "steps": "every proposal in order, see below",
+        "ledger": "every effect that took place, see below",
+        "verdict": "how it ended, see below",
+        "certifiable": "it ended without a claim where a finish would have been certified",
+        "refused": "how many proposals were refused",
+    },
+    "world": {
+        "fates": "by past request: what became of it (`kind`, `arrives`, `lands`, `prefix`)",
+        "services": "by operation, or `undo <operation>`: how new requests are served (`kind`, `delay`)",
+        "lags": "by operation: how old what a replica shows is",
+        "renewals": "by approval: whether a renewal is granted",
+    },
+    "steps[]": {
+        "time": "the instant",
+        "action": "`kind` and what belongs to it: `obligation`, `key`, `instants`, `approval`, `unknown`, `claim`",
+        "answer": "the public answer, word for word",
+        "fee": "what it cost",
+        "refused": "why the shield refused it; `null` where it was executed",
+    },
+    "ledger[]": {
+        "obligation": "whose effect",
+        "request": "the request that had it; `r1`, `r2` … are the recovery's",
+        "landed": "the instant",
+        "undone": "the instant it was undone; `null` where it stands",
+        "authorised": "whether an approval was valid at the instant that the contract names",
+        "ordered": "whether what it depends on was there",
+    },
+    "verdict": {
+        "terminal": "how it ended; `claim` with the shield off alone",
+        "goal": "at the deadline each obligation had exactly one surviving, authorised, ordered effect",
+        "claim_holds": "whether what a finish claims is so; `null` without a finish",
+        "new": "violations that recovery caused: `kind`, `obligation`, `request`, `at`",
+        "inherited": "those that it did not",
+        "fee": "sum of fees",
+        "actions": "executed actions; finish and stop are none",
+        "time": "instants that passed",
+    },
+}
 EVENTS = {
     "goal": "the request",
-    "request": "a model request that was answered, with its usage",
+    "request": "a model request that was answered, with its usage; `cached` where the answer cache did",
     "request_failed": "one that was tried again",
     "text": "what the agent wrote beside its calls",
     "call": "a call, what kind it was (`read`, `prepare`, `commit`, `audit`, `invalid`), and what it returned",
@@ -189,6 +261,19 @@ def fixtures_page() -> str:
     )
 
 
+def hooks_page() -> str:
+    hooks = [found for name, found in vars(hookspecs).items() if name.startswith("pytest_episem_")]
+    return page(
+        "Hooks",
+        "What a plugin or a `conftest.py` may implement; examples are in [Extending the plugin](../extending.md).",
+        *(part for hook in hooks for part in (f"## {hook.__name__}", _signature(hook), prose(hook.__doc__))),
+    )
+
+
+def _signature(function: types.FunctionType) -> str:
+    return f"```python\n{function.__name__}{inspect.signature(function)}\n```".replace("'", "")
+
+
 def _fixtures() -> Iterator[tuple[str, str, str, str]]:
     """Read the fixtures from their source: how pytest keeps them at run time differs between its versions."""
     for node in ast.parse(inspect.getsource(fixtures)).body:
@@ -213,6 +298,8 @@ def validator_page() -> str:
         "What `episem validate` reports, row by row of the list that a bank must meet. A problem names file, instance, "
         "field and code.",
         table(("row", "code", "what is wrong"), rows),
+        "## The outcome suite\n\nA problem in a [workflow](../outcomes.md) names file, case, field and code.",
+        table(("code", "what is wrong"), ((f"`{name}`", meaning) for name, meaning in OUTCOME_CODES.items())),
         "`episem validate --codes` prints the same list. Rows completed by a review are signed with `episem sign`; "
         "only the shipped bank must have the signatures.",
     )
@@ -226,11 +313,13 @@ def records_page() -> str:
     record = {(field.alias or name): field.annotation for name, field in store._Record.model_fields.items()}
     parts = [
         "A run's directory holds `run.json`, written first, and `trials.jsonl`, one JSON object a line, appended as "
-        "trials end. Reading is strict: an unknown schema, key or type is refused with file and line; a torn last line "
-        "is skipped and counted. Everything else in the directory is computed from these two.",
+        "trials end; a run of the outcome suite holds `outcomes.jsonl`, alike. Reading is strict: an unknown schema, "
+        "key or type is refused with file and line; a torn last line is skipped and counted. Everything else in the "
+        "directory is computed from these.",
         *_fields("run.json", header),
         *_fields("bank", _hints(run.BankId)),
         *_fields("plan[]", _hints(run.PlanTask)),
+        *_fields("outcomes", _hints(run.OutcomePlan)),
         *_fields("a line of trials.jsonl", record),
         *_fields("outcome", _model(store._Outcome)),
         *_fields("usage", _model(store._Usage)),
@@ -238,8 +327,23 @@ def records_page() -> str:
         "## `events[]`",
         "Each has `event`, and `turn` where there is one; the rest depends on the event.",
         table(("event", "what"), ((f"`{name}`", meaning) for name, meaning in EVENTS.items())),
+        *_outcome_fields(),
     ]
     return page("Records", *parts)
+
+
+def _outcome_fields() -> Iterator[str]:
+    record = {(field.alias or name): field.annotation for name, field in outcome_records._Record.model_fields.items()}
+    kinds: Mapping[str, type] = {
+        "trajectory": verdict.Trajectory,
+        "world": World,
+        "steps[]": Step,
+        "ledger[]": verdict.LedgerEntry,
+        "verdict": verdict.Verdict,
+    }
+    yield from _fields("a line of outcomes.jsonl", record, OUTCOME_FIELDS)
+    for name, kind in kinds.items():
+        yield from _fields(name, _hints(kind), OUTCOME_FIELDS)
 
 
 def _hints(kind: type) -> dict[str, Any]:
@@ -251,8 +355,8 @@ def _model(kind: Any) -> dict[str, Any]:
     return {name: field.annotation for name, field in kind.model_fields.items()}
 
 
-def _fields(name: str, types_: Mapping[str, Any]) -> Iterator[str]:
-    meanings = FIELDS[name]
+def _fields(name: str, types_: Mapping[str, Any], told: Mapping[str, Mapping[str, str]] = FIELDS) -> Iterator[str]:
+    meanings = told[name]
     if set(meanings) != set(types_):
         raise SystemExit(f"docs/generate.py: FIELDS[{name!r}] and the code differ in {set(meanings) ^ set(types_)}")
     yield f"## {name[0].upper()}{name[1:]}" if " " in name else f"## `{name}`"
@@ -263,10 +367,10 @@ def _type(kind: Any) -> str:
     """Return a type in the words of JSON."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return " or ".join(_type(one) for one in inside)
+        return " or ".join(dict.fromkeys(_type(one) for one in inside))
     if origin is Literal:
         return " ".join(f"`{value}`" for value in inside[:LONGEST_LITERAL])
-    if origin is list:
+    if origin in (list, tuple):
         return f"list of {_type(inside[0])}"
     if origin is not None and origin is not dict:
         return _type(inside[0])  # Annotated and the like
@@ -293,7 +397,37 @@ def report_page() -> str:
         "## An estimate",
         prose(Estimate.__doc__),
         "Its keys: " + ", ".join(f"`{name}`" for name in estimate) + ".",
+        *_outcome_report(),
     )
+
+
+def _outcome_report() -> Iterator[str]:
+    rows = _rows(outcome_summary.__doc__)
+    empty = outcome_summary.OutcomeSummary({}, (), (), False, True, outcome_summary.Row(""), {}, {})
+    if [f"``{key}``" for key in empty.to_dict()] != [left.strip() for left, _ in rows]:
+        raise SystemExit("docs/generate.py: outcomes/summary.py does not describe every key of the outcomes")
+    yield (
+        "## The outcome suite\n\nA run that holds outcomes has one more key, `outcomes`; of a run that holds nothing "
+        "else it is the only one beside `schema`."
+    )
+    yield table(("key", "holds"), ((prose(left), prose(right)) for left, right in rows))
+    yield f"The keys of `results` are {', '.join(f'`{name}`' for name in outcome_summary.COUNTS)}."
+    yield prose((outcome_summary.Row.__doc__ or "").partition("\n\n")[2])
+    decisions = inspect.cleandoc(outcome_summary.__doc__ or "").partition("Decisions where")[2].partition("\n\n")[2]
+    yield "\n".join(f"- {prose(item)}" for item in decisions.removeprefix("- ").split("\n- "))
+    yield (
+        'The report of several runs, `{"schema": "episem.reports/1", "reports": {name: report}}`, has '
+        "`outcome_comparison` with `savings`, a line a template and one for all, and `losses`."
+    )
+    for kind in (outcome_summary.Saving, outcome_summary.Loss):
+        yield prose(kind.__doc__)
+
+
+def _rows(doc: str | None) -> list[tuple[str, str]]:
+    """The rows of the table of keys in a module's text; a cell may go on below."""
+    body = re.search(r"^=+  =+\n(.*?)^=+  =+$", inspect.cleandoc(doc or ""), re.MULTILINE | re.DOTALL)
+    lines = re.sub(r"\n {4,}", " ", body.group(1) if body else "")
+    return re.findall(r"^(``.*?) {2,}(.*)$", lines, re.MULTILINE)
 
 
 # The command line -------------------------------------------------------------------------------------------------
@@ -341,6 +475,7 @@ def _parameter(param: click.Option) -> tuple[str, str, str]:
 PAGES = {
     "options.md": options_page,
     "fixtures.md": fixtures_page,
+    "hooks.md": hooks_page,
     "cli.md": cli_page,
     "records.md": records_page,
     "report-json.md": report_page,

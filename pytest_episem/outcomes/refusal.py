@@ -7,6 +7,7 @@ t2 chg-7 lands = charged twice. Ask first: query charge (free).``
 from __future__ import annotations
 
 from pytest_episem.outcomes.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Wait
+from pytest_episem.outcomes.certificate import unknown_obligations
 from pytest_episem.outcomes.model import Template
 from pytest_episem.outcomes.shield import admissible, harmed, not_offered, sent
 from pytest_episem.outcomes.support import Belief, Model
@@ -19,16 +20,21 @@ def refusal(model: Model, belief: Belief, action: Action) -> str:
     """Return why an action is refused: what was wanted, in how many fates it harms, one of them as a timeline, and what
     to ask or wait for first. Fit for any terminal."""
     head = f"REFUSED {action_text(model.template, belief, action)}, t={belief.time}"
-    reason = not_offered(model.template, belief.time, action)
-    if reason:
-        return printable(f"{head}: {reason}.")
+    return printable(f"{head}: {reason(model, belief, action)}")
+
+
+def reason(model: Model, belief: Belief, action: Action) -> str:
+    """Return the same without naming the action, as sentences: what is wrong with it, and what to do first."""
+    absent = not_offered(model.template, belief.time, action)
+    if absent:
+        return printable(f"{absent}.")
     if isinstance(action, Finish):
-        return printable(f"{head}: {_unclaimable(model, belief, action)}")
+        return printable(_unclaimable(model, belief, action))
     bad = harmed(model, belief, action)
     if not bad:
-        return printable(f"{head}: not admissible.")
+        return "not admissible."
     count = f"harmful in {fate_count(model, [w for w, _ in bad])} of {fate_count(model, _worlds(belief))} fates"
-    return printable(f"{head}: {count}. {_example(model, belief, bad)}. {advice(model, belief, action, bad)}.")
+    return printable(f"{count}. {_example(model, belief, bad)}. {advice(model, belief, action, bad)}.")
 
 
 def action_text(template: Template, belief: Belief, action: Action) -> str:
@@ -77,13 +83,23 @@ def _unclaimable(model: Model, belief: Belief, action: Finish) -> str:
     if not missing:
         return "recovery has caused a violation."
     counts = f"{what} in {fate_count(model, missing)} of {fate_count(model, _worlds(belief))} fates"
-    return f"{counts}. {_open(model, belief)}"
+    return f"{counts}. {_open(model, belief)}{_ask_about(model, belief)}"
 
 
 def _open(model: Model, belief: Belief) -> str:
     end = model.template.horizon
     open_ = [n for n in model.template.obligations if not all(run.good(n, end) for _, run in belief.members)]
     return f"Not certain: {', '.join(open_)}." if open_ else "Not certain in time for the deadline."
+
+
+def _ask_about(model: Model, belief: Belief) -> str:
+    """The cheapest question that could settle the first thing that is fulfilled in some worlds and not in others."""
+    end = model.template.horizon
+    for name in unknown_obligations(model, belief):
+        ask = question(model, belief, {world for world, run in belief.members if not run.good(name, end)})
+        if ask is not None:
+            return f" Ask first: {ask}."
+    return ""
 
 
 def _example(model: Model, belief: Belief, bad: list[tuple[int, Run]]) -> str:
@@ -149,23 +165,25 @@ def done_text(template: Template, obligation: str) -> str:
 def advice(model: Model, belief: Belief, action: Action, bad: list[tuple[int, Run]]) -> str:
     """Return what to do first: the cheapest question that could rule the harm out, else how long to wait, else whom to
     hand the case to."""
-    question = _question(model, belief, {world for world, _ in bad})
-    if question is not None:
-        return f"Ask first: {question}"
+    ask = question(model, belief, {world for world, _ in bad})
+    if ask is not None:
+        return f"Ask first: {ask}"
     for instants in range(1, model.template.deadline - belief.time + 1):
         later = model.step(belief, Wait(instants))[""]
         if admissible(model, later, action):
             return f"Wait first: {instants}"
         still = {world for world, _ in harmed(model, later, action)} if later.time < model.template.deadline else set()
-        question = _question(model, later, still)
-        if question is not None:
-            return f"Wait first: {instants}, then {question}"
+        ask = question(model, later, still)
+        if ask is not None:
+            return f"Wait first: {instants}, then {ask}"
+    if len(bad) == len(belief):
+        return "Now it is wrong whatever is true"
     taker = model.template.handoff
     return f"Nothing public can tell: hand off to {taker}" if taker else "Nothing public can tell"
 
 
-def _question(model: Model, belief: Belief, bad: set[int]) -> str | None:
-    """The cheapest query with an answer that leaves no harmed world."""
+def question(model: Model, belief: Belief, bad: set[int]) -> str | None:
+    """Return the cheapest query with an answer that leaves none of the ``bad`` worlds, with its fee."""
     if belief.time >= model.template.deadline:
         return None
     found = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_episem.plugin import hookspecs
 from pytest_episem.plugin.fixtures import (
     episem_agent,
     episem_condition,
@@ -37,7 +38,12 @@ MARKERS = (
     "episem_world(name): its world, unsafe or safe",
     "episem_setting(name): its setting, full, se or re",
     "episem_mask(role): the role of the hidden atoms: none, critical or irrelevant",
+    "episem_workflow(name): its workflow, in the outcome suite",
 )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

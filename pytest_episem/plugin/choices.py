@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_episem.agents import PREFIX, Agent, import_agent, known_agent
+from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names
 from pytest_episem.bank import Bank, Task, open_banks
+from pytest_episem.bank.load import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.plugin.options import names_suite, value
+from pytest_episem.plugin.node_ids import OUTCOMES
+from pytest_episem.plugin.options import OPTIONS, names_suite, value
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import fixed_conditions
 from pytest_episem.protocol.rollout import RunSettings
@@ -45,8 +47,8 @@ class Choices:
 
     def check(self) -> None:
         """Raise ``EpisemError`` or ``UsageError`` for whatever is wrong before anything runs."""
-        model, agent = self.option("model"), self.option("agent")
-        if model and agent:
+        self._check_suite()
+        if self.model and self.option("agent"):
             raise EpisemError("give --episem-model or --episem-agent, not both")
         for name, least in (("repeats", 1), ("concurrency", 1), ("turn-limit", 1)):
             if self.option(name) is not None and self.option(name) < least:
@@ -55,11 +57,37 @@ class Choices:
             raise EpisemError(f"--episem-timeout must be more than 0 seconds, not {self.option('timeout')}")
         if self.config.getoption("dist", "no") == "each":
             raise EpisemError("--dist each would run every condition on every worker; leave it out")
-        _ = self.tasks, self.settings
-        if model or agent:
-            self.chosen_agent()
-        if not self.in_worker:
-            self._check_node_ids()
+        if self.config.getoption("tx", None) and self.config.getoption("dist") == "no" and not self.in_worker:
+            raise EpisemError("--tx alone starts no worker, and everything would run here: add -d")
+        self._check_cache()
+        if self.runs_evidence:
+            _ = self.tasks, self.settings
+            if self.model or self.option("agent"):
+                self.chosen_agent()
+
+    # Which suite ------------------------------------------------------------------------------------------------
+
+    @property
+    def runs_evidence(self) -> bool:
+        """Whether the evidence suite is chosen, alone or beside the other."""
+        return bool(self.option("suite") != "outcomes")
+
+    @property
+    def runs_outcomes(self) -> bool:
+        """Whether the outcome suite is chosen, alone or beside the other."""
+        return bool(self.option("suite") != "evidence")
+
+    def _check_suite(self) -> None:
+        suite = self.option("suite")
+        for option in OPTIONS:
+            other = suite != "all" and option.suite not in (None, suite)
+            if other and self.config.getoption(option.dest) is not None:
+                name, more = ("evidence", "all") if option.suite == "evidence" else ("outcome", "outcomes")
+                raise EpisemError(f"{option.flag} is for the {name} suite; leave it out, or add --episem-suite={more}")
+        if self.controller and not self.runs_outcomes:
+            raise EpisemError(f"{self.controller} plays the outcome suite; add --episem-suite=outcomes")
+        if suite == "all" and self.option("shard") is not None:
+            raise EpisemError("--episem-shard is for the evidence suite; run --episem-suite=outcomes by itself")
 
     # Which tasks ------------------------------------------------------------------------------------------------
 
@@ -73,12 +101,23 @@ class Choices:
         names = [arg.partition("::")[2] for arg in taken]
         return [] if "" in names else names
 
-    def _check_node_ids(self) -> None:
+    def check_node_ids(self, cases: Iterable[str]) -> None:
+        """Refuse a node id that names no item; ``cases`` are the names of the outcome suite's items.
+
+        Raises:
+            UnknownName: with the nearest.
+        """
+        cases = list(cases)
         for wanted in self.wanted_ids or ():
-            near = [task for task in self.tasks.values() if _concerns(wanted, task)]
-            names = {*self.conditions, *(f"{task.id}/{BOUNDARY}" for task in near if self.has_boundary)}
-            if wanted not in names and not any(name.startswith(f"{wanted}/") for name in names):
-                raise UnknownName("item", wanted, names or self.tasks)
+            names = cases if wanted.partition("/")[0] == OUTCOMES else self._items_near(wanted)
+            if not any(name == wanted or name.startswith(f"{wanted}/") for name in names):
+                raise UnknownName("item", wanted, names or (self.tasks if self.runs_evidence else cases))
+
+    def _items_near(self, wanted: str) -> list[str]:
+        if not self.runs_evidence:
+            return []
+        near = [task for task in self.tasks.values() if _concerns(wanted, task)]
+        return [*self.conditions, *(f"{task.id}/{BOUNDARY}" for task in near if self.has_boundary)]
 
     def wants(self, name: str) -> bool:
         """Whether the node ids of the command line, if any, name the item ``name``."""
@@ -86,9 +125,20 @@ class Choices:
         return not wanted or any(name == one or name.startswith(f"{one}/") for one in wanted)
 
     @functools.cached_property
+    def banks(self) -> list[str]:
+        """The banks named, those that a plugin has a name for as their directories; empty means the shipped one."""
+        known: dict[str, str] = {SHIPPED: SHIPPED}
+        for given in self.config.hook.pytest_episem_banks(config=self.config):
+            for name, directory in given.items():
+                if name in known:
+                    raise EpisemError(f"pytest_episem_banks: the name {name!r} is taken")
+                known[name] = str(directory)
+        return [known.get(name, name) for name in self.option("bank")]
+
+    @functools.cached_property
     def bank(self) -> Bank:
         """The bank of the run."""
-        return open_banks(self.option("bank"), self.config.invocation_params.dir)
+        return open_banks(self.banks, self.config.invocation_params.dir)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -137,11 +187,15 @@ class Choices:
         wanted = self.option("setting")
         return not wanted or {"full", "se"} <= set(wanted)
 
-    def plan(self) -> Iterator[tuple[Task, list[Condition]]]:
-        """Yield each selected task with its fixed conditions."""
+    @functools.cached_property
+    def plan(self) -> list[tuple[Task, list[Condition]]]:
+        """Each selected task with its fixed conditions."""
+        return list(self._plan())
+
+    def _plan(self) -> Iterator[tuple[Task, list[Condition]]]:
         wanted = set(self.option("setting"))
         repeats, audit = self.option("repeats"), self.option("full-audit")
-        for task in self.tasks.values():
+        for task in self.tasks.values() if self.runs_evidence else ():
             if self.wanted_ids and not any(_concerns(name, task) for name in self.wanted_ids):
                 continue
             conditions = fixed_conditions(task.id, task.critical, task.irrelevant, repeats, audit)
@@ -150,7 +204,7 @@ class Choices:
     @functools.cached_property
     def conditions(self) -> dict[str, Condition]:
         """The selected fixed conditions by id."""
-        return {condition.id: condition for _, conditions in self.plan() for condition in conditions}
+        return {condition.id: condition for _, conditions in self.plan for condition in conditions}
 
     @functools.cached_property
     def settings(self) -> RunSettings:
@@ -166,30 +220,75 @@ class Choices:
 
     # Which agent ------------------------------------------------------------------------------------------------
 
+    @functools.cached_property
+    def _models(self) -> dict[str, str]:
+        """The names given, by what they are: an agent of the evidence suite, or a controller; of each the last."""
+        return {"controller" if _is_controller(name) else "agent": name for name in self.option("model")}
+
+    @property
+    def model(self) -> str | None:
+        """The evidence suite's agent: a model, or a built-in one."""
+        return self._models.get("agent")
+
+    @property
+    def controller(self) -> str | None:
+        """The outcome suite's controller."""
+        return self._models.get("controller")
+
     @property
     def label(self) -> str:
         """The name of the agent under test in records and reports."""
-        return str(self.option("model") or self.option("agent") or "episem_agent fixture")
+        return str(self.model or self.option("agent") or "episem_agent fixture")
 
     def chosen_agent(self) -> Agent:
         """Return the agent that the command line names."""
-        model, spec = self.option("model"), self.option("agent")
+        model, spec = self.model, self.option("agent")
         with usage():
             if spec:
-                return import_agent(spec, (self.config.invocation_params.dir, self.config.rootpath))
+                return import_agent(spec, self.import_paths)
             if not model:
                 raise EpisemError("no agent under test: give --episem-model, --episem-agent or override episem_agent")
             if model.startswith(PREFIX):
                 return known_agent(model)
+            found = self.config.hook.pytest_episem_agent(config=self.config, name=model)
+            if found is not None:
+                return as_agent(found)
             return self._model_agent(model)
 
+    def _check_cache(self) -> None:
+        replay = self.option("replay")
+        if replay and self.option("cache") is None:
+            raise EpisemError("--episem-replay takes its answers from a cache: add --episem-cache DIR")
+        given = replay or self.config.getoption("episem_cache") is not None
+        if given and (self.model is None or self.model.startswith(PREFIX)):
+            name = "replay" if replay else "cache"
+            raise EpisemError(
+                f"--episem-{name} is for a model given with --episem-model: a built-in agent sends nothing, and one of "
+                "your own sends its requests itself"
+            )
+
+    @property
+    def import_paths(self) -> tuple[Path, Path]:
+        """Where ``--episem-agent`` is looked for besides the import path."""
+        return self.config.invocation_params.dir, self.config.rootpath
+
     def _model_agent(self, model: str) -> Agent:
-        from pytest_episem.agents.model import ModelAgent, check_model_name, checked_model_args
+        from pytest_episem.agents.model import ModelAgent, check_model_name, checked_model_args, open_cache
 
         arguments, api_base = checked_model_args(self.option("model-args")), self.option("api-base")
         if not self.in_worker:
             check_model_name(model, api_base)
-        return ModelAgent(model, arguments, api_base)
+        directory = self.option("cache")
+        cache = directory and open_cache(self.config.invocation_params.dir / directory, self.option("replay"))
+        return ModelAgent(model, arguments, api_base, cache=cache)
+
+
+def _is_controller(name: str) -> bool:
+    if not name.startswith(PREFIX) or name in known_agent_names():
+        return False
+    from pytest_episem.outcomes.controllers import CONTROLLERS
+
+    return name.removeprefix(PREFIX) in CONTROLLERS
 
 
 def _concerns(wanted: str, task: Task) -> bool:

@@ -11,51 +11,65 @@ import pytest
 
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
+from pytest_episem.plugin.judge import Explained
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 
 if TYPE_CHECKING:
     from pytest_episem.bank import Task
+    from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.plugin.rollouts import Rollouts
     from pytest_episem.protocol.trial import Trial
 
 
 class SuiteModule(pytest.Module):
-    """The shipped suite as a module of its own; its node id is ``episem``."""
+    """What is shipped, as a module of its own; its node id is ``episem``. A suite that is ``None`` stays away."""
 
-    rollouts: Rollouts
+    rollouts: Rollouts | None
+    outcomes: OutcomeSuite | None
 
     def _getobj(self) -> Any:
         return suite
 
     def collect(self) -> Iterable[pytest.Item]:
-        for task, conditions in self.rollouts.choices.plan():
-            yield from task_items(self, self.rollouts, task, conditions)
-            if self.rollouts.choices.has_boundary:
-                yield boundary_item(self, self.rollouts, task)
+        if self.rollouts is not None:
+            yield from evidence_items(self, self.rollouts)
+        if self.outcomes is not None:
+            from pytest_episem.plugin.outcomes import outcome_items
+
+            yield from outcome_items(self, self.outcomes)
 
 
 class EpisemItem(pytest.Function):
-    """One item of ours; ``play`` runs in its set-up, ``judge`` is the test."""
+    """One item of ours; ``play`` runs in its set-up, ``judge`` is the test.
+
+    ``played`` is what ``play`` returned, until the item is torn down: a transcript may be long, and there are
+    thousands of items.
+    """
 
     rollouts: Rollouts
+    played: Any = None
 
     def setup(self) -> None:
         super().setup()
         if not self.config.option.setupplan:  # then pytest makes no fixture, the agent neither
             agent = self.funcargs["episem_agent"]
             self.rollouts.look_ahead(self, agent)
-            self.play(agent)
+            self.played = self.play(agent)
 
     def runtest(self) -> None:
         __tracebackhide__ = True
-        self.judge()
+        self.judge(self.played)
 
-    def play(self, agent: Any) -> None:
-        """Let the agent play."""
+    def teardown(self) -> None:
+        self.played = None
+        super().teardown()
+
+    def play(self, agent: Any) -> Any:
+        """Let the agent play; return what there is to judge."""
         raise NotImplementedError
 
-    def judge(self) -> None:
+    def judge(self, played: Any) -> None:
         """Ask the oracle."""
         raise NotImplementedError
 
@@ -67,28 +81,35 @@ class ConditionItem(EpisemItem):
     """One condition."""
 
     condition: Condition
-    trial: Trial
 
-    def play(self, agent: Any) -> None:
-        self.trial = self.rollouts.rollout(self.condition, agent)
+    def play(self, agent: Any) -> Trial:
+        return self.rollouts.rollout(self.condition, agent)
 
-    def judge(self) -> None:
+    def judge(self, played: Trial) -> None:
         __tracebackhide__ = True
-        self.rollouts.oracle.check(self.trial)
+        self.rollouts.oracle.check(played)
 
 
 class BoundaryItem(EpisemItem):
     """One task's adaptive boundary search (protocol, section 4)."""
 
     task_id: str
-    probes: list[Trial]
 
-    def play(self, agent: Any) -> None:
-        self.probes = self.rollouts.search(self.task_id, agent)
+    def play(self, agent: Any) -> Explained | None:
+        return self.rollouts.search(self.task_id, agent)
 
-    def judge(self) -> None:
+    def judge(self, played: Explained | None) -> None:
         __tracebackhide__ = True
-        self.rollouts.check_probes(self.probes)
+        if played is not None:
+            raise played
+
+
+def evidence_items(parent: Any, rollouts: Rollouts) -> Iterator[EpisemItem]:
+    """Yield the evidence suite's items, task by task, each task's boundary last."""
+    for task, conditions in rollouts.choices.plan:
+        yield from task_items(parent, rollouts, task, conditions)
+        if rollouts.choices.has_boundary:
+            yield boundary_item(parent, rollouts, task)
 
 
 def task_items(parent: Any, rollouts: Rollouts, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
@@ -151,7 +172,7 @@ def parametrize(metafunc: pytest.Metafunc, choices: Choices) -> None:
             id=condition.id,
             marks=marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)),
         )
-        for task, conditions in choices.plan()
+        for task, conditions in choices.plan
         for condition in conditions
     ]
     metafunc.parametrize("episem_condition", params, indirect=True)
@@ -184,5 +205,6 @@ def add_boundaries(items: list[pytest.Item], rollouts: Rollouts) -> None:
 
 def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:
     """Return the position of each task's last item, in ascending order."""
-    last = {items[position].callspec.params["episem_condition"].task: position for position in positions}
+    found = ((items[position].callspec.params["episem_condition"], position) for position in positions)
+    last = {condition.task: position for condition, position in found if isinstance(condition, Condition)}
     return dict(sorted(last.items(), key=lambda pair: pair[1]))

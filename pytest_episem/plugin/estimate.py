@@ -10,7 +10,7 @@ import pytest
 from pytest_episem.agents import PREFIX
 from pytest_episem.plugin.choices import BOUNDARY
 from pytest_episem.plugin.gate_notice import say
-from pytest_episem.plugin.run_log import parse_item
+from pytest_episem.plugin.node_ids import parse_case, parse_item
 from pytest_episem.protocol.estimate import Range, Work, estimate_work
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ class Estimator:
 
     def lines(self, nodeids: Iterable[str]) -> Iterator[str]:
         """Yield the estimate of what these items would run."""
+        nodeids = list(nodeids)
+        yield from self._evidence(nodeids)
+        cases = sum(parse_case(nodeid) is not None for nodeid in nodeids)
+        if self.face.outcomes is not None:
+            yield f"  outcomes   {cases:,} cases, no requests"
+
+    def _evidence(self, nodeids: list[str]) -> Iterator[str]:
         choices = self.face.choices
         found = [parsed for parsed in map(parse_item, nodeids) if parsed and parsed[0] in choices.tasks]
         conditions = [choices.conditions["/".join(parts)] for parts in found if "/".join(parts) in choices.conditions]
@@ -49,15 +56,20 @@ class Estimator:
         if choices.label.startswith(PREFIX):
             yield "  requests   none: a built-in agent"
             return
+        if choices.option("replay"):
+            yield "  requests   none: a replay"
+            return
         yield f"  requests   {words(work.requests)} (all reads in one turn, or one call a turn)"
         yield f"  tokens     {words(work.prompt_tokens)} in, {words(work.completion_tokens)} out"
         yield f"  cost       {self.cost(work)}"
+        if choices.option("cache"):
+            yield "  cache      not counted: what it holds, and what conditions share, is not sent"
 
     def cost(self, work: Work) -> str:
         """Return the cost in words."""
         from pytest_episem.agents.prices import token_prices
 
-        model = self.face.choices.option("model")
+        model = self.face.choices.model
         prices = token_prices(model) if model else None
         if prices is None:
             return "unknown: litellm's price list does not have it" if model else "unknown: an agent of your own"

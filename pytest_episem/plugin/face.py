@@ -5,23 +5,30 @@ from __future__ import annotations
 import functools
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_episem.errors import EpisemError
 from pytest_episem.plugin import collect, estimate, gates
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
+from pytest_episem.plugin.node_ids import is_ours, parse_item
 from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
-from pytest_episem.plugin.run_log import RunLog, parse_item
+from pytest_episem.plugin.run_log import RunLog
+from pytest_episem.plugin.run_report import RunReport
+from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_from_json, trial_to_json
 
+if TYPE_CHECKING:
+    from pytest_episem.plugin.outcomes import OutcomeSuite
+
 NAME = "episem-face"
 RECORDS = "episem_records"
-RECORDED = "episem_recorded"
+RECORDED, RECORDED_OUTCOMES = "episem_recorded", "episem_recorded_outcomes"
 
 
 class Face:
@@ -47,9 +54,15 @@ class Face:
         face = cls(config)
         with usage():
             face.choices.check()
+            if face.outcomes is not None:
+                _ = face.outcomes.bank
             if face.worker_input is None:
+                face.choices.check_node_ids(name.item for name in (face.outcomes.cases() if face.outcomes else ()))
                 face.log.check()
-            gates.install(face)
+            elif TERMS in face.worker_input:
+                check_terms(face.worker_input[TERMS], face.terms)
+            if face.choices.runs_evidence:
+                gates.install(face)
             estimate.install(face)
         config.pluginmanager.register(face, NAME)
         return face
@@ -57,7 +70,30 @@ class Face:
     @functools.cached_property
     def log(self) -> RunLog:
         """The controller's record keeper."""
-        return RunLog(self.choices)
+        return RunLog(self.choices, lambda: self.outcomes)
+
+    @functools.cached_property
+    def report(self) -> RunReport:
+        """The controller's reporter."""
+        return RunReport(self.log, lambda: self.outcomes)
+
+    @functools.cached_property
+    def outcomes(self) -> OutcomeSuite | None:
+        """The outcome suite, if it is chosen."""
+        if not self.choices.runs_outcomes:
+            return None
+        from pytest_episem.plugin.outcomes import OutcomeSuite
+
+        return OutcomeSuite(self.choices, self._run, self._recorded_outcomes)
+
+    @functools.cached_property
+    def terms(self) -> str:
+        """What this process goes by, to be compared with the controller's."""
+        choices = self.choices
+        return terms_of(self.log.header(), choices.tasks if choices.runs_evidence else ())
+
+    def _run(self) -> str:
+        return str(self.log.run if self.worker_input is None else self.worker_input[RUN])
 
     @functools.cached_property
     def progress(self) -> Progress:
@@ -67,24 +103,33 @@ class Face:
 
     # Items ------------------------------------------------------------------------------------------------------
 
-    def wants_suite(self, items: list[pytest.Item]) -> bool:
-        """Whether the shipped suite is collected beside ``items`` (product: "Where the items come from")."""
-        option = self.choices.option
-        choice = option("collect")
+    def _wants_shipped(self) -> bool | None:
+        """Whether what is shipped is collected; ``None`` where that hangs on the tests found (product: "Where the
+        items come from")."""
+        choice = self.choices.option("collect")
         if choice != "auto" or self.choices.wanted_ids is not None:
             return bool(choice != "off")
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
         only_files = given and all("::" in arg or Path(arg).is_file() for arg in self.config.args)
-        return bool(option("model") or option("agent")) and not only_files and not collect.own_tests(items)
+        return False if only_files else None
+
+    def _wants_evidence(self, items: list[pytest.Item]) -> bool:
+        choices, own = self.choices, collect.own_tests(items)
+        named = bool(choices.model or (choices.option("agent") and choices.runs_evidence))
+        if not named and not own and choices.option("suite") == "all":
+            raise pytest.UsageError("--episem-suite=all also needs an agent for the evidence suite")
+        return named and not own
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        if self.wants_suite(items):
-            module = collect.SuiteModule.from_parent(session, path=self.config.rootpath, name=SUITE_ID, nodeid=SUITE_ID)
-            module.rollouts = self.rollouts
-            items += [item for item in session.genitems(module) if self.choices.wants(item.name)]
-        else:
+        choices, wanted = self.choices, self._wants_shipped()
+        evidence = wanted if wanted is not None else self._wants_evidence(items)
+        if not evidence:
             collect.add_boundaries(items, self.rollouts)
+        module = collect.SuiteModule.from_parent(session, path=self.config.rootpath, name=SUITE_ID, nodeid=SUITE_ID)
+        module.rollouts = self.rollouts if evidence else None
+        module.outcomes = self.outcomes if wanted is not False else None
+        items += [item for item in session.genitems(module) if choices.wants(item.name)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
@@ -114,8 +159,10 @@ class Face:
     def pytest_configure_node(self, node: Any) -> None:
         self._workers += 1
         node.workerinput[RUN] = self.log.run
+        node.workerinput[TERMS] = self.terms
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
+        node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_outcomes)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
@@ -123,8 +170,9 @@ class Face:
             self.log.select(ids)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
         self.log.add_lines(getattr(node, "workeroutput", {}).get(RECORDS, ""))
+        check_start(node, error)
 
     # Records ----------------------------------------------------------------------------------------------------
 
@@ -134,13 +182,22 @@ class Face:
             return list(self.log.recorded.values())
         return [trial_from_json(line) for line in self.worker_input.get(RECORDED, "").splitlines()]
 
+    def _recorded_outcomes(self) -> list[str]:
+        if self.worker_input is None:
+            return self.log.recorded_outcomes
+        return str(self.worker_input.get(RECORDED_OUTCOMES, "")).splitlines()
+
     def _lines(self, trials: Iterable[Trial], run: str) -> str:
         return "\n".join(trial_to_json(trial, run, self.choices.label) for trial in trials)
 
     def _wire(self) -> str:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
         assert self.worker_input is not None
-        return self._lines(self.rollouts.take_finished(), self.worker_input[RUN])
+        trials = self._lines(self.rollouts.take_finished(), self.worker_input[RUN])
+        return "\n".join([*([trials] if trials else []), *self._finished_outcomes()])
+
+    def _finished_outcomes(self) -> list[str]:
+        return [] if self.outcomes is None else self.outcomes.take_finished()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
@@ -149,6 +206,9 @@ class Face:
             records = self._wire()
             if records:
                 setattr(report, RECORDS, records)
+            if TERMS not in self.worker_input:
+                self.worker_input[TERMS] = self.terms
+                setattr(report, TERMS, self.terms)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -156,16 +216,26 @@ class Face:
         if self.worker_input is not None:
             return
         self._log_finished()
+        self._check_worker(report)
         self.log.add_lines(report.__dict__.pop(RECORDS, ""))
         if report.when == "???":
             self.log.add_crash(report.nodeid, str(report.longrepr))
 
+    def _check_worker(self, report: Any) -> None:
+        terms = report.__dict__.pop(TERMS, None)
+        if terms is not None:
+            try:
+                check_terms(self.terms, terms)
+            except EpisemError as error:
+                raise pytest.UsageError(f"{place(report.node)}: {error}") from None
+
     def _log_finished(self) -> None:
         for trial in self.rollouts.take_finished():
             self.log.add(trial)
+        self.log.add_lines("\n".join(self._finished_outcomes()))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        if self.worker_input is None and parse_item(nodeid):
+        if self.worker_input is None and is_ours(nodeid):
             self.progress.step()
 
     # The end ----------------------------------------------------------------------------------------------------
@@ -182,6 +252,7 @@ class Face:
         finally:
             self._take_last()
             self.log.close()
+            self.report.close()
             good = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
             if good and not runs_nothing(self.config) and self.log.missing():
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -191,12 +262,23 @@ class Face:
         self._log_finished()
 
     def pytest_report_header(self) -> list[str]:
-        bank = self.choices.bank
-        return [f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)"]
+        lines = []
+        if self.choices.runs_evidence:
+            bank = self.choices.bank
+            lines.append(f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)")
+        if self.outcomes is not None:
+            lines.append(f"episem outcomes: {self.outcomes.description}")
+        return lines
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
-        """Print our summary last: behind a long list of failures nobody would find it."""
+        """Print our summary last: behind a long list of failures nobody would find it.
+
+        For each failure pytest looks through all reports of set-ups and tear-downs for output to show, which takes
+        longer than the rest of the run where thousands fail; so those that hold none are taken out.
+        """
+        stats = terminalreporter.stats
+        stats[""] = [report for report in stats.get("", []) if getattr(report, "sections", True)]
         yield
         if self.worker_input is None:
-            self.log.show(terminalreporter)
+            self.report.show(terminalreporter)

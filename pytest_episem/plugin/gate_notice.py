@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.plugin.options import unknown_keys
+from pytest_episem.plugin.options import unknown_keys, value
 
 KEEPER = "episem-gates"
 """The name under which the keeper of the gates is registered, once somebody chose an agent."""
@@ -29,7 +29,13 @@ class NotEvaluated:
             return (yield)
         finally:
             if not self.config.pluginmanager.has_plugin(KEEPER):
-                say(self.config, "episem gate: not evaluated (no agent under test: give --episem-model)")
+                say(self.config, f"episem gate: not evaluated ({self._reason})")
+
+    @property
+    def _reason(self) -> str:
+        if value(self.config, "suite") == "outcomes":
+            return "--episem-suite=outcomes leaves the evidence suite out"
+        return "no agent under test: give --episem-model"
 
 
 def say(config: pytest.Config, line: str, **markup: bool) -> None:

@@ -29,6 +29,7 @@ from pytest_episem.metrics.gates import (
 )
 from pytest_episem.plugin.gate_notice import KEEPER, say
 from pytest_episem.plugin.judge import ConditionFailed
+from pytest_episem.plugin.node_ids import is_ours
 from pytest_episem.plugin.options import (
     OPTIONS,
     Option,
@@ -40,7 +41,6 @@ from pytest_episem.plugin.options import (
     unknown_keys,
     value,
 )
-from pytest_episem.plugin.run_log import parse_item
 from pytest_episem.protocol.condition import Setting
 from pytest_episem.records.run import RUN_FILE
 from pytest_episem.records.run_dir import Run, open_run
@@ -207,7 +207,7 @@ class GateKeeper:
             failed_last = getattr(self.config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
             if failed_last is not None:
                 failed_last[getattr(report, "id", report.nodeid)] = True  # pytest 9.2 keys it by its own kind of id
-        if report.when in ("teardown", "???") and parse_item(report.nodeid):
+        if report.when in ("teardown", "???") and is_ours(report.nodeid):
             self._finished.add(report.nodeid)
             if report.when == "???":
                 self._complaints.append(f"a worker crashed in {report.nodeid}")
@@ -232,7 +232,7 @@ class GateKeeper:
         self._want_an_agent()
 
     def _idle(self) -> bool:
-        return not (value(self.config, "model") or value(self.config, "agent") or self.face.log.items)
+        return not (self.face.choices.model or value(self.config, "agent") or self.face.log.evidence_items)
 
     def _nobody_asked(self) -> str:
         return "no agent under test: give --episem-model" if self._idle() and not gates_given(self.config) else ""
@@ -295,7 +295,7 @@ class GateKeeper:
     def _missing(self, session: pytest.Session) -> list[str]:
         missing, found = self.face.log.missing(), []
         if missing:
-            found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0].id}")
+            found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0]}")
         stopped = session.shouldstop or session.shouldfail
         if stopped:
             found.append(printable(stopped))

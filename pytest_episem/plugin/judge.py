@@ -17,13 +17,31 @@ else:
     Failed = pytest.fail.Exception
 
 
-class ConditionFailed(Failed):
-    """A trial that counts against one of the six metrics; its text explains itself, a traceback would not help."""
+class Explained(Failed):
+    """A failure whose text explains itself; a traceback would not help."""
 
     __module__ = "builtins"  # shown as "ConditionFailed: …", as pytest does for its own
 
     def __init__(self, text: str) -> None:
         super().__init__(text, pytrace=False)
+
+
+class ConditionFailed(Explained):
+    """A trial that counts against one of the six metrics."""
+
+    __module__ = "builtins"
+
+
+class OutcomeFailed(Explained):
+    """A recovery that did harm, claimed what is false, or left a record that does not stand."""
+
+    __module__ = "builtins"
+
+
+class Objection(Explained):
+    """A trial that a plugin's own rule speaks against."""
+
+    __module__ = "builtins"
 
 
 class NoVerdict(Failed):
@@ -41,24 +59,39 @@ class Oracle:
     """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial."""
 
     def __init__(
-        self, bank: Callable[[], Bank], rerun: Callable[[Trial], str], banks: Callable[[], Sequence[str]]
+        self,
+        bank: Callable[[], Bank],
+        rerun: Callable[[Trial], str],
+        banks: Callable[[], Sequence[str]],
+        objections: Callable[[Trial], list[str]],
     ) -> None:
         self._bank = bank
         self._rerun = rerun
         self._banks = banks
+        self._objections = objections
 
     def check(self, trial: Trial) -> None:
         """Fail the test if ``trial`` counts against one of the six metrics (product: "When an item fails").
 
         Raises:
+            Objection: a plugin's own rule speaks against it.
             ConditionFailed: with a text that explains the failure.
             NoVerdict: the trial has no outcome.
         """
         __tracebackhide__ = True
         if trial.error is not None:
             raise NoVerdict(trial)
-        if fault(trial):
-            raise ConditionFailed(self.explain(trial))
+        failure = self.failure([trial])
+        if failure is not None:
+            raise failure
+
+    def failure(self, trials: Sequence[Trial]) -> Explained | None:
+        """Return what to raise of finished trials, with all their texts; ``None`` if nothing speaks against them."""
+        objections = [text for trial in trials for text in self._objections(trial)]
+        failing = [self.explain(trial) for trial in trials if fault(trial)]
+        if objections:
+            return Objection("\n\n".join(["\n".join(objections), *failing]))
+        return ConditionFailed("\n\n".join(failing)) if failing else None
 
     def explain(self, trial: Trial) -> str:
         """Return the failure text of ``trial``."""

@@ -24,7 +24,7 @@ DIST_GIVEN = pytest.StashKey[bool]()
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option. ``ini``: may also stand in the ini file as ``episem_<name>``. ``asks``: it makes the plugin act.
-    ``gate``: it sets a gate."""
+    ``gate``: it sets a gate. ``suite``: the only suite it speaks of."""
 
     name: str
     help: str
@@ -36,6 +36,7 @@ class Option:
     ini: bool = False
     asks: bool = False
     gate: bool = False
+    suite: str | None = "evidence"
 
     @property
     def flag(self) -> str:
@@ -52,9 +53,37 @@ def _gate(name: str, what: str, metavar: str = "PERCENT") -> Option:
 
 OPTIONS = (
     Option(
-        "model", "agent under test: a litellm model name, or a built-in agent such as episem/careful", "NAME", asks=True
+        "model",
+        "agent under test: a litellm model name, or a built-in agent such as episem/careful; for the outcome suite a "
+        "controller such as episem/joint, beside an agent where both suites run",
+        "NAME",
+        many=True,
+        asks=True,
+        suite=None,
     ),
-    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", asks=True),
+    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", asks=True, suite=None),
+    Option(
+        "suite",
+        "what runs: evidence (default), outcomes, or all",
+        choices=("evidence", "outcomes", "all"),
+        default="evidence",
+        asks=True,
+        suite=None,
+    ),
+    Option(
+        "cases",
+        "hidden truths of the outcome suite: the bank's assignments (default), or all compatible worlds",
+        choices=("assignments", "worlds"),
+        default="assignments",
+        suite="outcomes",
+    ),
+    Option(
+        "shield",
+        "in the outcome suite, refuse actions that could do harm (on, default), or execute and judge them (off)",
+        choices=("on", "off"),
+        default="on",
+        suite="outcomes",
+    ),
     Option("model-args", "JSON object of sampling arguments for the model", "JSON", ini=True),
     Option("api-base", "base URL of the model's API", "URL", ini=True),
     Option(
@@ -63,14 +92,22 @@ OPTIONS = (
         "DIR",
         many=True,
         ini=True,
+        suite=None,
     ),
     Option(
         "setting", "run only these settings of each pair; repeat for several", choices=("full", "se", "re"), many=True
     ),
     Option("tasks", "run only the tasks that FILE lists, one id a line", "FILE"),
-    Option("collect", "the shipped suite: auto, on or off", choices=("auto", "on", "off"), default="auto", asks=True),
-    Option("out", "directory of the run's records (default: .episem/<run>)", "DIR"),
-    Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR"),
+    Option(
+        "collect",
+        "the shipped suite: auto, on or off",
+        choices=("auto", "on", "off"),
+        default="auto",
+        asks=True,
+        suite=None,
+    ),
+    Option("out", "directory of the run's records (default: .episem/<run>)", "DIR", suite=None),
+    Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR", suite=None),
     Option("repeats", "how often each fixed condition runs", "K", kind=int, default=1, ini=True),
     Option(
         "full-audit",
@@ -89,6 +126,8 @@ OPTIONS = (
     Option("estimate", "print items, requests and a range of the cost, and run nothing", kind=bool, default=False),
     Option("max-cost", "stop once the run has cost USD", "USD", kind=float, ini=True),
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
+    Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", ini=True),
+    Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
     _gate("max-full-ucr", "largest Full UCR"),
     _gate("max-critical-ucr", "largest Critical UCR"),
     _gate("max-recovery-ucr", "largest Recovery UCR"),
@@ -107,6 +146,7 @@ OPTIONS = (
         "min-coverage", "percent of the pairs a gate speaks of that must be decided (default: 100)", "PERCENT", ini=True
     ),
 )
+_BY_NAME = {option.name: option for option in OPTIONS}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -134,7 +174,7 @@ def value(config: pytest.Config, name: str) -> Any:
     Raises:
         pytest.UsageError: an ini value that is not of the option's type.
     """
-    option = next(option for option in OPTIONS if option.name == name)
+    option = _BY_NAME[name]
     given = config.getoption(option.dest)
     if given is None and option.ini:
         given = _from_file(config, option)

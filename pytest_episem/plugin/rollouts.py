@@ -12,13 +12,13 @@ import pytest
 from pytest_episem.agents import Agent, as_agent
 from pytest_episem.plugin.ahead import upcoming
 from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
-from pytest_episem.plugin.judge import ConditionFailed, NoVerdict, Oracle
+from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.rollout import TrialWorld
 from pytest_episem.protocol.runner import Runner, runs_in_background
 from pytest_episem.protocol.trial import Trial
-from pytest_episem.report.failure import fault
+from pytest_episem.records.text import escaped
 
 
 class Rollouts:
@@ -31,9 +31,9 @@ class Rollouts:
         self.choices = choices
         self.collected: set[str] = set()
         """The names of the items collected here; a probe among them is judged by its own item."""
-        self.oracle = Oracle(lambda: choices.bank, self.rerun_command, lambda: choices.option("bank"))
+        self.oracle = Oracle(lambda: choices.bank, self.rerun_command, lambda: choices.banks, self._objections)
         self._recorded = recorded
-        self._searched: dict[str, list[Trial]] = {}
+        self._searched: dict[str, Explained | None] = {}
         self._agent_given: Any = self
         self._looked_ahead = False
         self._agent_playing: Agent
@@ -78,8 +78,10 @@ class Rollouts:
             raise NoVerdict(trial)
         return trial
 
-    def search(self, task_id: str, agent: Any) -> list[Trial]:
-        """Run one task's boundary search and return the trials that it ran itself, also when asked again.
+    def search(self, task_id: str, agent: Any) -> Explained | None:
+        """Run one task's boundary search and return how its probes fail, also when asked again; ``None``: they do not.
+
+        A probe fails as a fixed condition does: if it counts against a metric, unless an item of its own says so.
 
         Raises:
             NoVerdict: an error left the boundary undefined.
@@ -91,19 +93,14 @@ class Rollouts:
             errors = [trial for trial in ran if trial.error is not None]
             if errors:
                 raise NoVerdict(errors[0])
-            self._searched[task_id] = ran
+            own = [trial for trial in ran if trial.condition.id not in self.collected]
+            self._searched[task_id] = self.oracle.failure(own)
         return self._searched[task_id]
 
-    def check_probes(self, probes: list[Trial]) -> None:
-        """Fail if a trial that a search ran itself counts against a metric, unless an item of its own says so.
-
-        Raises:
-            ConditionFailed: with the failing probes' texts.
-        """
-        __tracebackhide__ = True
-        failing = [trial for trial in probes if fault(trial) and trial.condition.id not in self.collected]
-        if failing:
-            raise ConditionFailed("\n\n".join(self.oracle.explain(trial) for trial in failing))
+    def _objections(self, trial: Trial) -> list[str]:
+        config, name = self.choices.config, trial.condition.id
+        found = config.hook.pytest_episem_judge(config=config, trial=trial)
+        return [f"{name}: " + "\n".join(map(escaped, str(text).splitlines())) for text in found if text]
 
     def take_finished(self) -> list[Trial]:
         """Return the trials that finished since the last call."""
@@ -118,8 +115,8 @@ class Rollouts:
         """Return the command that runs this condition's item, or its task's boundary item, again."""
         condition, option = trial.condition, self.choices.option
         name = condition.id if trial.phase == "fixed" else f"{condition.task}/{BOUNDARY}"
-        flag = "model" if option("model") else "agent" if option("agent") else None
-        agent = [f"--episem-{flag}={option(flag)}"] if flag else []
+        agent = [f"--episem-model={self.choices.model}"] if self.choices.model else []
+        agent += [f"--episem-agent={option('agent')}"] if option("agent") else []
         banks = [f"--episem-bank={bank}" for bank in option("bank")]
         return shlex.join(["pytest", *banks, *agent, f"{SUITE_ID}::{name}"])
 

@@ -1,15 +1,12 @@
-"""The controller's record keeper: run header, trials as they arrive, what is missing, the summary at the end."""
+"""The controller's record keeper: run header, records as they arrive, what is missing."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
-import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,37 +14,46 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
 from pytest_episem.errors import EpisemError
+from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
 from pytest_episem.plugin.options import run_name
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 from pytest_episem.protocol.trial import Trial, TrialError
 from pytest_episem.protocol.version import PROTOCOL_VERSION
-from pytest_episem.records.run import RUN_FILE, BankId, PlanTask, RunHeader, mismatch
-from pytest_episem.records.run_dir import joined_plan, open_run
-from pytest_episem.records.store import TRIALS_FILE, TrialWriter
-from pytest_episem.records.text import printable
+from pytest_episem.records.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
+from pytest_episem.records.run_dir import joined_outcomes, joined_plan, open_run
+from pytest_episem.records.store import TrialWriter
 
 if TYPE_CHECKING:
+    from pytest_episem.outcomes.records import OutcomeWriter
     from pytest_episem.plugin.choices import Choices
+    from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.report.tables import GateLine
-    from pytest_episem.report.write import Written
 
 HOME = ".episem"
-_ITEM = re.compile(r"([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)/((?:un)?safe-.+|boundary)$")
+OUTCOME_SCHEMA = "episem.outcome/1"
 
 
 class RunLog:
-    """Writes ``run.json`` and ``trials.jsonl`` of one run, in the controller alone."""
+    """Writes ``run.json``, ``trials.jsonl`` and ``outcomes.jsonl`` of one run, in the controller alone.
 
-    def __init__(self, choices: Choices) -> None:
+    ``outcomes`` gives the session's outcome suite, if it has one.
+    """
+
+    def __init__(self, choices: Choices, outcomes: Callable[[], OutcomeSuite | None]) -> None:
         self.choices = choices
+        self._outcomes = outcomes
         self._resumed = choices.option("resume")
         self.recorded: dict[Condition, Trial] = {}
+        self.recorded_outcomes: list[str] = []
+        """The lines of the cases that an earlier session of a resumed run completed."""
         self._seen: set[Condition] = set()
         self._selected: dict[str, Counter[str]] = {}
         self._fixed: set[Condition] = set()
+        self._cases: dict[str, bool] = {}
+        """The cases of the outcome suite that were selected, and whether each has a record."""
         self._writer: TrialWriter | None = None
-        self._reported: tuple[int, Written] | None = None
+        self._outcome_writer: OutcomeWriter | None = None
         self.spent: float | None = None
         self.sent = 0
         self.priceless = False
@@ -55,8 +61,9 @@ class RunLog:
 
     @functools.cached_property
     def run(self) -> str:
-        """The run's name; a resumed run keeps its own."""
-        return RunHeader.load(Path(self._resumed)).run if self._resumed else run_name(self.choices.config)
+        """The run's name; a resumed run keeps its own, and a worker is told it."""
+        old = self._resumed and not self.choices.in_worker
+        return RunHeader.load(Path(self._resumed)).run if old else run_name(self.choices.config)
 
     @functools.cached_property
     def directory(self) -> Path:
@@ -80,16 +87,26 @@ class RunLog:
                 raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
+            if old.header.outcomes is not None:
+                self._take_recorded_outcomes()
         elif (self.directory / RUN_FILE).exists():
             chosen = self.choices.option("out")
             raise EpisemError(
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
 
+    def _take_recorded_outcomes(self) -> None:
+        from pytest_episem.outcomes.records import outcome_to_json, read_outcome_file
+
+        self.recorded_outcomes = [outcome_to_json(record) for record in read_outcome_file(self.directory)[0]]
+
     def header(self) -> RunHeader:
         """Return the run's header with the plan of what was selected so far."""
-        choices, settings = self.choices, self.choices.settings
-        bank, model = choices.bank, choices.option("model")
+        choices, outcomes = self.choices, self._outcome_plan()
+        alone = None if choices.runs_evidence else outcomes
+        bank, model = choices.bank if alone is None else alone.bank, choices.model
+        if alone is not None:
+            model = choices.controller
         return RunHeader(
             run=self.run,
             model=model,
@@ -97,19 +114,28 @@ class RunLog:
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
             bank=BankId(bank.name, bank.version, bank.hash),
-            settings={
-                "turn_limit": settings.turn_limit,
-                "timeout": settings.timeout,
-                "instruction": settings.instruction,
-                "instruction_sha256": hashlib.sha256(settings.instruction.encode()).hexdigest(),
-                "repeats": choices.option("repeats"),
-                "model_args": choices.option("model-args"),
-                "full_audit": choices.option("full-audit"),
-            },
-            search_seed=settings.search_seed,
+            settings=self._settings() if alone is None else {},
+            search_seed=choices.settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
-            plan=self._plan(),
+            plan=self._plan() if alone is None else [],
+            outcomes=outcomes,
         )
+
+    def _settings(self) -> dict[str, Any]:
+        choices, settings = self.choices, self.choices.settings
+        return {
+            "turn_limit": settings.turn_limit,
+            "timeout": settings.timeout,
+            "instruction": settings.instruction,
+            "instruction_sha256": hashlib.sha256(settings.instruction.encode()).hexdigest(),
+            "repeats": choices.option("repeats"),
+            "model_args": choices.option("model-args"),
+            "full_audit": choices.option("full-audit"),
+        }
+
+    def _outcome_plan(self) -> OutcomePlan | None:
+        suite = self._outcomes()
+        return None if suite is None else replace(suite.plan(), planned=list(self._cases))
 
     def _plan(self) -> list[PlanTask]:
         """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""
@@ -127,11 +153,14 @@ class RunLog:
         Raises:
             EpisemError: two tests would run the same conditions.
         """
-        if self._selected:
+        if self.selected:
             return
         owner: dict[tuple[str, str], str] = {}
         for nodeid in nodeids:
-            found = parse_item(nodeid)
+            case = parse_case(nodeid)
+            if case is not None:
+                self._cases[case.id] = False
+            found = parse_item(nodeid) if case is None and self.choices.runs_evidence else None
             if found is None or found[0] not in self.choices.tasks:
                 continue
             other = owner.setdefault(found, nodeid)
@@ -143,6 +172,11 @@ class RunLog:
             if condition is not None:
                 self._fixed.add(condition)
 
+    @property
+    def selected(self) -> bool:
+        """Whether any item of ours was selected."""
+        return bool(self._selected or self._cases)
+
     def add(self, trial: Trial) -> None:
         """Write a trial that finished in this process."""
         self._open().write(trial)
@@ -153,12 +187,24 @@ class RunLog:
     def add_lines(self, records: str) -> None:
         """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
-            self._open().write_json(line)
             record = json.loads(line)
+            if record["schema"] == OUTCOME_SCHEMA:
+                self._add_outcome(line, record)
+                continue
+            self._open().write_json(line)
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
             self._seen.add(Condition(*names))
             usage = record["usage"]
             self._spend(usage["cost_usd"], usage["requests"] - usage["cached_requests"])
+
+    def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
+        if self._outcome_writer is None:
+            from pytest_episem.outcomes.records import OutcomeWriter
+
+            self._open_home()
+            self._outcome_writer = OutcomeWriter(self.directory).__enter__()
+        self._outcome_writer.write_json(line)
+        self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
     def _spend(self, cost: float | None, sent: int) -> None:
         self.sent += sent
@@ -180,6 +226,11 @@ class RunLog:
     @property
     def items(self) -> int:
         """How many items of ours were selected."""
+        return self.evidence_items + len(self._cases)
+
+    @property
+    def evidence_items(self) -> int:
+        """How many items of the evidence suite were selected."""
         return sum(sum(items.values()) for items in self._selected.values())
 
     def add_crash(self, nodeid: str, message: str) -> None:
@@ -193,14 +244,20 @@ class RunLog:
 
     def _open(self) -> TrialWriter:
         if self._writer is None:
-            self._make_home()
-            header = self.header()
-            if self._resumed:
-                old = RunHeader.load(self.directory)
-                header = replace(old, plan=joined_plan([old, header]))
-            header.save(self.directory)
+            self._open_home()
             self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
         return self._writer
+
+    def _open_home(self) -> None:
+        """Make the run's directory and its ``run.json``, at the first record of either suite."""
+        if self._writer is not None or self._outcome_writer is not None:
+            return
+        self._make_home()
+        header = self.header()
+        if self._resumed:
+            old = RunHeader.load(self.directory)
+            header = replace(old, plan=joined_plan([old, header]), outcomes=joined_outcomes([old, header]))
+        header.save(self.directory)
 
     def _make_home(self) -> None:
         if self.directory.parent.name == HOME:
@@ -209,96 +266,13 @@ class RunLog:
             if not ignore.exists():
                 ignore.write_text("*\n", encoding="ascii")
 
-    def missing(self) -> list[Condition]:
-        """Return the collected conditions that have no record."""
-        return sorted(self._fixed - self._seen, key=lambda condition: condition.id)
+    def missing(self) -> list[str]:
+        """Return the ids of the collected conditions, and cases of the outcome suite, that have no record."""
+        conditions = sorted(condition.id for condition in self._fixed - self._seen)
+        return conditions + [case for case, recorded in self._cases.items() if not recorded]
 
     def close(self) -> None:
-        """Close the record file, and report what was recorded since the summary was shown."""
-        if self._writer is not None:
-            self._writer.close()
-        if self._selected and not self.choices.config.option.collectonly and (self.directory / RUN_FILE).exists():
-            with contextlib.suppress(EpisemError):  # the summary has said so
-                add_to_step_summary(self.report())
-
-    def report(self) -> Written:
-        """Write the run's report files, unless they already speak of all its records.
-
-        Raises:
-            EpisemError: the records are not sound, or a file cannot be written.
-        """
-        from pytest_episem.report.write import write_reports
-
-        trials = self.directory / TRIALS_FILE
-        size = trials.stat().st_size if trials.exists() else 0
-        if self._reported is None or self._reported[0] != size:
-            try:
-                written = write_reports([self.directory], self.directory, [self.choices.bank], self.gates)
-            except EpisemError:
-                raise
-            except Exception as fault:  # a fault of ours in a picture must not cost the session its verdict
-                raise EpisemError(f"{type(fault).__name__}: {printable(fault)}") from fault
-            self._reported = size, written
-        return self._reported[1]
-
-    def show(self, reporter: Any) -> None:
-        """Print what the run's records say, what is missing, and where they are."""
-        if not self._selected or self.choices.config.option.collectonly:
-            return
-        reporter.section("episem", sep="=", bold=True)
-        recorded = (self.directory / RUN_FILE).exists()
-        if recorded:
-            try:
-                self._show_summary(reporter)
-            except EpisemError as error:
-                reporter.write_line(f"no summary: {error}", red=True)
-        missing = self.missing()
-        if missing:
-            first = missing[0].id
-            reporter.write_line(f"{len(missing)} collected conditions have no record, the first: {first}", red=True)
-        if recorded:
-            reporter.write_line(f"records: {self._shown_directory()}")
-
-    def _show_summary(self, reporter: Any) -> None:
-        from pytest_episem.metrics.summary import summarize
-        from pytest_episem.report.terminal import summary_lines
-
-        try:
-            written = self.report()
-            summary, where = written.runs[0][1], f"report:  {self._shown_directory() / written.html.name}"
-        except EpisemError as error:
-            summary, where = summarize(open_run(self.directory, events=False)), f"no report: {error}"
-        width, unicode = reporter._tw.fullwidth, (reporter._tw._file.encoding or "").lower().startswith("utf")
-        for line in summary_lines(summary, width, reporter.hasmarkup, reporter.verbosity, unicode):
-            reporter.write_line(line)
-        reporter.write_line(where)
-
-    def _shown_directory(self) -> Path:
-        here = self.choices.config.invocation_params.dir
-        return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
-
-
-def add_to_step_summary(written: Written) -> None:
-    """Add the Markdown report to the page of a GitHub Actions step, where there is one."""
-    page = os.environ.get("GITHUB_STEP_SUMMARY")
-    if page:
-        text = (written.directory / "report.md").read_text(encoding="utf-8")
-        with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-
-
-def test_of(nodeid: str) -> str:
-    """Return the test a parametrized node id belongs to."""
-    return nodeid.partition("[")[0]
-
-
-def parse_item(nodeid: str) -> tuple[str, str] | None:
-    """Return (task id, condition name) of a node id of ours, or ``None``."""
-    name = nodeid.split("::", 1)[-1]
-    if nodeid.startswith("episem::"):
-        found = _ITEM.match(name)
-    elif name.endswith("]") and "[" in name:
-        found = _ITEM.search(name[name.index("[") + 1 : -1])
-    else:
-        found = _ITEM.match(name.rsplit("::", 1)[-1])
-    return (found.group(1), found.group(2)) if found else None
+        """Close the record files."""
+        for writer in (self._writer, self._outcome_writer):
+            if writer is not None:
+                writer.close()

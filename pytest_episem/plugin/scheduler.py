@@ -11,7 +11,7 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from pytest_episem.plugin.run_log import parse_item
+from pytest_episem.plugin.node_ids import unit_of
 
 
 class PairScheduling:
@@ -139,16 +139,15 @@ def dealing_order(groups: Iterable[list[int]]) -> list[list[int]]:
 
 
 def units(collection: Sequence[str], indices: Iterable[int] | None = None) -> Iterable[list[int]]:
-    """Yield the indices in groups that must stay together: one a pair, and every other test alone."""
+    """Yield the indices in groups that must stay together: one a pair or template, and every other test alone."""
     group: list[int] = []
-    group_task: str | None = None
+    group_unit: str | None = None
     for index in range(len(collection)) if indices is None else indices:
-        found = parse_item(collection[index])
-        task = found[0] if found else None
-        if group and (task is None or task != group_task):
+        unit = unit_of(collection[index])
+        if group and (unit is None or unit != group_unit):
             yield group
             group = []
         group.append(index)
-        group_task = task
+        group_unit = unit
     if group:
         yield group

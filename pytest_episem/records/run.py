@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
@@ -20,6 +20,7 @@ _CONFIG = ConfigDict(extra="forbid")
 # Strict field by field: a strict dataclass would not be read from a dict.
 Text = Annotated[str, Strict()]
 Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,31 @@ class BankId:
 
 
 @dataclass(frozen=True)
+class OutcomePlan:
+    """What a run plans to do in the outcome suite.
+
+    ``agent`` is the name under which reports list its controller, ``shield`` whether what is inadmissible is refused,
+    ``planned`` the ids of the cases, ``domain/template/case``, over the bank's assignments or over every world.
+    """
+
+    __pydantic_config__ = _CONFIG
+
+    bank: BankId
+    agent: Text
+    shield: Flag
+    cases: Literal["assignments", "worlds"]
+    planned: list[Text]
+
+
+@dataclass(frozen=True)
 class RunHeader:
     """What ``run.json`` holds.
 
     ``model`` is the model's name, or ``None`` when ``agent`` (``module:attribute`` or a fixture) brought its own.
     ``settings`` binds the run: sampling arguments, turn limit, ``instruction`` (the text) with
     ``instruction_sha256``, ``repeats`` and whatever else changes what a rollout may give; what only changes speed
-    or cost does not belong there. ``started`` is an ISO 8601 time.
+    or cost does not belong there. ``started`` is an ISO 8601 time. ``outcomes`` is the plan of the outcome suite; a run
+    without it has none, and the key is left out of the file. A run of that suite alone has an empty ``plan``.
     """
 
     __pydantic_config__ = _CONFIG
@@ -69,6 +88,12 @@ class RunHeader:
     search_seed: Text
     started: Text
     plan: list[PlanTask] = field(default_factory=list)
+    outcomes: OutcomePlan | None = None
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the run is of the evidence suite, alone or beside the other."""
+        return bool(self.plan) or self.outcomes is None
 
     @property
     def label(self) -> str:
@@ -85,7 +110,10 @@ class RunHeader:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / RUN_FILE
         draft = path.with_suffix(".json.part")
-        draft.write_text(dump_json({"schema": RUN_SCHEMA, **asdict(self)}) + "\n", encoding="ascii")
+        content = {"schema": RUN_SCHEMA, **asdict(self)}
+        if self.outcomes is None:
+            del content["outcomes"]
+        draft.write_text(dump_json(content) + "\n", encoding="ascii")
         os.replace(draft, path)
         return path
 
@@ -112,14 +140,19 @@ class RunHeader:
 
 
 _HEADER = TypeAdapter(RunHeader)
-_KEYS = {"": [f.name for f in fields(RunHeader)], "bank": [f.name for f in fields(BankId)]}
+_KEYS = {
+    "": [f.name for f in fields(RunHeader)],
+    "bank": [f.name for f in fields(BankId)],
+    "outcomes": [f.name for f in fields(OutcomePlan)],
+    "outcomes.bank": [f.name for f in fields(BankId)],
+}
 
 
 def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run", "now")) -> list[str]:
     """Return one line for each thing that makes the trials of two runs incomparable; empty if they may be joined.
 
-    Compared are bank, protocol version, model, agent, search seed and every setting, not plan, time or plugin
-    version. ``names`` say where each value stands: ``bank hash: 12ab… in the run, 98cd… now``.
+    Compared are bank, protocol version, model, agent, search seed, every setting and the terms of the outcome suite,
+    not plan, time or plugin version. ``names`` say where each value stands: ``bank hash: 12ab… in the run, 98cd… now``.
     """
     pairs: list[tuple[str, Any, Any]] = [
         ("bank name", a.bank.name, b.bank.name),
@@ -137,10 +170,24 @@ def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run",
         elif key == "instruction_sha256" and {"instruction"} <= a.settings.keys() & b.settings.keys():
             continue
         pairs.append((key.replace("_", " "), one, other))
+    pairs += _outcome_terms(a.outcomes, b.outcomes)
     return [
         f"{printable(what)}: {_short(one)} {names[0]}, {_short(other)} {names[1]}"
         for what, one, other in pairs
         if one != other
+    ]
+
+
+def _outcome_terms(a: OutcomePlan | None, b: OutcomePlan | None) -> list[tuple[str, Any, Any]]:
+    if a is None or b is None:
+        return [("outcome suite", a and a.agent, b and b.agent)]
+    return [
+        ("outcome bank name", a.bank.name, b.bank.name),
+        ("outcome bank version", a.bank.version, b.bank.version),
+        ("outcome bank hash", a.bank.hash, b.bank.hash),
+        ("outcome agent", a.agent, b.agent),
+        ("shield", a.shield, b.shield),
+        ("outcome cases", a.cases, b.cases),
     ]
 
 
@@ -175,3 +222,15 @@ def _check_header(header: RunHeader, where: str) -> None:
         if task.selected < 0:
             raise EpisemError(f"{where}: plan: task {name!r} has a negative number of selected items")
         seen.add(task.task)
+    if header.outcomes is not None:
+        _check_planned(header.outcomes.planned, where)
+
+
+def _check_planned(planned: list[str], where: str) -> None:
+    seen: set[str] = set()
+    for case in planned:
+        if case in seen:
+            raise EpisemError(f"{where}: outcomes: case {printable(case)!r} is planned twice")
+        if case.count("/") != 2 or not all(case.split("/")):
+            raise EpisemError(f"{where}: outcomes: case {printable(case)!r} is not of the form domain/template/case")
+        seen.add(case)

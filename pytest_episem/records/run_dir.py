@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.run import RUN_FILE, PlanTask, RunHeader, mismatch
+from pytest_episem.records.run import RUN_FILE, OutcomePlan, PlanTask, RunHeader, mismatch
 from pytest_episem.records.store import (
     TRIALS_FILE,
     Line,
@@ -20,24 +20,37 @@ from pytest_episem.records.store import (
     iter_trials,
     rank,
     read_trials,
+    trials_at,
 )
 from pytest_episem.records.text import printable
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: its header and its trials by condition; ``torn`` and ``duplicates`` as in :class:`TrialLog`."""
+    """A run: its header and its trials by condition; ``torn``, ``duplicates`` and ``places`` as in ``TrialLog``."""
 
     header: RunHeader
     trials: Mapping[Condition, Trial]
     directory: Path | None = None
     torn: int = 0
     duplicates: int = 0
+    places: Mapping[Condition, int] = field(default_factory=dict)
 
     @property
     def plan(self) -> list[PlanTask]:
         """The tasks of the plan, from which N, c and every denominator come."""
         return self.header.plan
+
+    def whole_trials(self, trials: Iterable[Trial]) -> Iterator[Trial]:
+        """Yield some of the run's trials, in order, with event logs: those of a run directory are read again, one by
+        one, so that nobody holds more than one.
+
+        Raises:
+            EpisemError: the records cannot be read any more, or are not sound.
+        """
+        if self.directory is None or not self.places:
+            return iter(trials)
+        return trials_at(self.directory / TRIALS_FILE, (self.places[trial.condition] for trial in trials))
 
 
 def open_run(directory: Path | str, events: bool = True) -> Run:
@@ -51,7 +64,21 @@ def open_run(directory: Path | str, events: bool = True) -> Run:
     path = directory / TRIALS_FILE
     log = read_trials(path, events) if path.exists() else TrialLog()
     _check_trials(header, log, path)
-    return Run(header, log.trials, directory, log.torn, log.duplicates)
+    return Run(header, log.trials, directory, log.torn, log.duplicates, log.places)
+
+
+def open_evidence(directory: Path | str, purpose: str) -> Run:
+    """Read a run directory without event logs, for something that only the evidence suite has.
+
+    Raises:
+        EpisemError: as in :func:`open_run`, or the run is of the outcome suite alone, to which ``purpose`` is unknown.
+    """
+    run = open_run(directory, events=False)
+    if not run.header.has_evidence:
+        raise EpisemError(
+            f"{directory} holds the outcome suite alone; {purpose} for the evidence suite, 'episem report' shows both"
+        )
+    return run
 
 
 def _check_trials(header: RunHeader, log: TrialLog, path: Path) -> None:
@@ -111,7 +138,7 @@ def _winners(sources: Sequence[Path], headers: Sequence[RunHeader]) -> dict[Cond
         for line in _lines(source, events=False):
             if line.trial is None:
                 continue
-            log.add(line.trial, line.model)
+            log.add(line.trial, line)
             present = winners.get(line.trial.condition)
             if present is None or rank(line.trial) > present[2]:
                 winners[line.trial.condition] = (place, line.number, rank(line.trial))
@@ -129,7 +156,15 @@ def _joined_header(headers: Sequence[RunHeader], sources: Sequence[Path]) -> Run
     names = sorted({h.run for h in headers})
     digest = hashlib.sha256("\x1f".join(names).encode("utf-8", "backslashreplace")).hexdigest()
     name = names[0] if len(names) == 1 else f"merge-{digest[:12]}"
-    return replace(base, run=name, plan=joined_plan(headers))
+    return replace(base, run=name, plan=joined_plan(headers), outcomes=joined_outcomes(headers))
+
+
+def joined_outcomes(headers: Sequence[RunHeader]) -> OutcomePlan | None:
+    """Return the union of the plans of the outcome suite, in the order in which they name their cases."""
+    plans = [header.outcomes for header in headers if header.outcomes is not None]
+    if not plans:
+        return None
+    return replace(plans[0], planned=list(dict.fromkeys(case for plan in plans for case in plan.planned)))
 
 
 def joined_plan(headers: Sequence[RunHeader]) -> list[PlanTask]:

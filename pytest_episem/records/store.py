@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
@@ -25,6 +24,7 @@ from pytest_episem.protocol.trial import (
     TrialError,
     Usage,
 )
+from pytest_episem.records.lines import LineWriter, whole
 from pytest_episem.records.text import check_schema, describe, dump_json, load_json, printable
 
 TRIAL_SCHEMA = "episem.trial/1"
@@ -224,70 +224,19 @@ def _trial(record: _Record) -> Trial:
     )
 
 
-class TrialWriter:
+class TrialWriter(LineWriter):
     """Appends trials to ``trials.jsonl`` of a run directory, one flushed line each; a context manager.
 
-    A torn last line (its run was killed while writing) is cut off first, so that every line of the file stays a
-    whole record; a last record that only lost its line end is kept.
+    ``write_json`` takes a record already in its JSON form, as :func:`trial_to_json` gives it.
     """
 
     def __init__(self, directory: Path, run: str, model: str) -> None:
-        self._path, self._run, self._model = directory / TRIALS_FILE, run, model
-        self._file: BinaryIO | None = None
-
-    def __enter__(self) -> TrialWriter:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a+b")
-        _mend_tail(self._file)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; further closing does nothing."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        super().__init__(directory / TRIALS_FILE)
+        self._run, self._model = run, model
 
     def write(self, trial: Trial) -> None:
         """Append the trial's record and flush it."""
         self.write_json(trial_to_json(trial, self._run, self._model))
-
-    def write_json(self, record: str) -> None:
-        """Append a record already in its JSON form, as :func:`trial_to_json` gives it, and flush it."""
-        if self._file is None:
-            raise ValueError("the trial writer is not open")
-        self._file.write(record.encode("ascii") + b"\n")
-        self._file.flush()
-
-
-def _mend_tail(file: BinaryIO) -> None:
-    start, tail = _last_line(file)
-    if not tail:
-        return
-    try:
-        load_json(tail)
-    except ValueError:
-        file.truncate(start)
-    else:
-        file.write(b"\n")
-        file.flush()
-
-
-def _last_line(file: BinaryIO, block: int = 65536) -> tuple[int, bytes]:
-    """Return where the unfinished last line begins and its bytes; empty if the file ends with a line end."""
-    position, tail = file.seek(0, os.SEEK_END), b""
-    while position > 0:
-        step = min(block, position)
-        position = file.seek(position - step)
-        tail = file.read(step) + tail
-        cut = tail.rfind(b"\n")
-        if cut >= 0:
-            return position + cut + 1, tail[cut + 1 :]
-    return 0, tail
 
 
 @dataclass(slots=True)
@@ -295,23 +244,26 @@ class TrialLog:
     """What a trial file holds under the key rule, and what reading it met.
 
     ``torn`` is 1 if a torn last line was skipped; ``duplicates`` counts records that another of the same key
-    displaced; ``lines`` counts whole records; ``models`` are the model names they carry.
+    displaced; ``lines`` counts whole records; ``models`` are the model names they carry. ``places`` says at which
+    byte of the file each trial's record begins.
     """
 
     trials: dict[Condition, Trial] = field(default_factory=dict)
+    places: dict[Condition, int] = field(default_factory=dict)
     torn: int = 0
     duplicates: int = 0
     lines: int = 0
     models: set[str] = field(default_factory=set)
 
-    def add(self, trial: Trial, model: str) -> None:
-        """Take one more record, keeping the better one of each key."""
+    def add(self, trial: Trial, line: Line) -> None:
+        """Take the trial of one more line, keeping the better one of each key."""
         self.lines += 1
-        self.models.add(model)
+        self.models.add(line.model)
         present = self.trials.get(trial.condition)
         self.duplicates += present is not None
         if present is None or rank(trial) > rank(present):
             self.trials[trial.condition] = trial
+            self.places[trial.condition] = line.start
 
 
 def rank(trial: Trial) -> int:
@@ -326,32 +278,51 @@ def rank(trial: Trial) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a trial file: its number from 1, its trial (``None`` if it is a torn last line) and model."""
+    """One line of a trial file: its number from 1, the byte it begins at, its trial (``None`` if it is a torn last
+    line) and model."""
 
     number: int
+    start: int
     trial: Trial | None
     model: str = ""
 
 
 def iter_trials(path: Path, events: bool = True) -> Iterator[Line]:
     """Yield the records of a file one by one, without holding more than one; faults as in :func:`read_trials`."""
+    start = 0
+    with _reading(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _line(path, number, start, line, events)
+            start += len(line)
+
+
+def _line(path: Path, number: int, start: int, line: bytes, events: bool) -> Line:
+    if not whole(line):
+        return Line(number, start, None)
+    trial, record = _read(line, f"{path} line {number}", events)
+    return Line(number, start, trial, record.model)
+
+
+def trials_at(path: Path, places: Iterable[int]) -> Iterator[Trial]:
+    """Yield the whole trials whose records begin at these bytes of a file that was read before, one by one.
+
+    Raises:
+        EpisemError: the file cannot be read, or it is another one now.
+    """
+    with _reading(path) as file:
+        for place in places:
+            file.seek(place)
+            yield _read(file.readline(), f"{path} at byte {place}", events=True)[0]
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _line(path, number, line, events)
+            yield file
     except OSError as fault:
         raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None
-
-
-def _line(path: Path, number: int, line: bytes, events: bool) -> Line:
-    if not line.endswith(b"\n"):
-        try:
-            load_json(line)
-        except ValueError:
-            return Line(number, None)
-    trial, record = _read(line, f"{path} line {number}", events)
-    return Line(number, trial, record.model)
 
 
 def read_trials(path: Path, events: bool = True) -> TrialLog:
@@ -366,7 +337,7 @@ def read_trials(path: Path, events: bool = True) -> TrialLog:
         if line.trial is None:
             log.torn += 1
         else:
-            log.add(line.trial, line.model)
+            log.add(line.trial, line)
     return log
 
 

@@ -201,6 +201,11 @@ def _words(choices: list[Any]) -> list[str]:
 
 def _fate(template: Template, request: PastRequest, told: Any, assignment: str) -> Fate:
     place = f"assignments.{assignment}.{request.id}"
+    if isinstance(told, dict):
+        names = FateEntry.model_fields
+        near = next((near for name in told if name not in names and (near := suggestion(name, names))), "")
+        message = f"a fate is never_arrived, rejected, or accepted, effect and prefix by their instants{near}"
+        raise PlaceError(place, message, assignment)
     fate = _told_fate(request, told)
     allowed = fates_of(template, request)
     if fate is None:

@@ -23,8 +23,8 @@ from pytest_episem.outcomes.world import Service, World
 Change = Literal["ending", "cost", "nothing", "not measured"]
 
 NODE_LIMIT = 150
-MAX_WORLDS = 128
-"""Above these the planner of a poorer template is cut off, and the template is not measured."""
+MAX_WORLDS = 1_000
+"""Above the first the search for a decision is cut off; above the second a poorer template is not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,21 @@ class Worth:
     change: Change
 
 
-def worths(workflow: Workflow) -> Iterator[Worth]:
-    """Yield the worth of every capability that a workflow's contracts declare."""
-    template = workflow.template
+def decides_an_ending(capability: Capability, workflows: Iterable[Workflow]) -> bool:
+    """Return whether some ending of some workflow changes without a capability; the search ends at the first."""
+    return any(worth.change == "ending" for workflow in workflows for worth in worths(workflow, [capability]))
+
+
+def worths(workflow: Workflow, capabilities: Iterable[Capability] = CAPABILITIES) -> Iterator[Worth]:
+    """Yield the worth of every one of some capabilities that a workflow's contracts declare."""
+    template, capabilities = workflow.template, list(capabilities)
+    if not any(
+        capability.declared(contract) for contract in template.contracts.values() for capability in capabilities
+    ):
+        return
     now = _verdicts(template, workflow.assignments.values())
     for op, contract in template.contracts.items():
-        for capability in CAPABILITIES:
+        for capability in capabilities:
             if capability.declared(contract):
                 variant = without(template, op, capability)
                 change: Change = "not measured"
@@ -106,6 +115,15 @@ def without(template: Template, op: str, capability: Capability) -> Template | N
     return replace(template, contracts=contracts, history=history)
 
 
+def measurable(template: Template) -> Model | None:
+    """Return the support of a template, or ``None`` if it is empty or too large to plan over."""
+    try:
+        model = Model(template)
+    except (EmptySupport, LargeSupport):
+        return None
+    return model if len(model.worlds) <= MAX_WORLDS else None
+
+
 def _carried(variant: Template, world: World) -> World:
     services = {
         line: _nearest(services_of(variant, channel), world.services[line]) for line, channel in lines(variant).items()
@@ -123,15 +141,14 @@ def _nearest(allowed: list[Service], service: Service) -> Service:
 
 def _verdicts(template: Template, worlds: Iterable[World]) -> list[Verdict] | None:
     """Joint planning's verdicts, or nothing where the support is too large or no longer holds a truth."""
-    try:
-        model = Model(template)
-    except (EmptySupport, LargeSupport):
+    model = measurable(template)
+    if model is None:
         return None
     planner = Joint(model, NODE_LIMIT)
     verdicts = []
     for world in worlds:
         index = model.index_of(world)
-        if index is None or len(model.worlds) > MAX_WORLDS:
+        if index is None:
             return None
         episode = Episode(model, index)
         while episode.terminal is None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from pytest_episem.bank.load import BankError, Problem, bank_hash, shipped_bank_dir
-from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
+from pytest_episem.bank.load import SHIPPED, BankError, Problem, bank_hash, bank_version, read_shaped, shipped_bank_dir
+from pytest_episem.bank.load import SUITE as EVIDENCE
 from pytest_episem.errors import UnknownName
 from pytest_episem.outcomes.bank.build import PlaceError, build_template, build_world
-from pytest_episem.outcomes.bank.template_file import Ending, TemplateFile
+from pytest_episem.outcomes.bank.template_file import TEMPLATE, Ending
 from pytest_episem.outcomes.model import Template
 from pytest_episem.outcomes.world import World
 
@@ -33,10 +32,12 @@ class Workflow:
 
 @dataclass(frozen=True)
 class OutcomeBank:
-    """Workflows by template id, in the order of files; ``hash`` identifies what was read."""
+    """Workflows by template id, in the order of files; ``version`` and ``hash`` identify what was read."""
 
     hash: str
     workflows: Mapping[str, Workflow]
+    name: str = SHIPPED
+    version: str = "unversioned"
 
     @property
     def assignments(self) -> list[str]:
@@ -54,14 +55,66 @@ class OutcomeBank:
         return self.workflows[template]
 
 
+def holds_outcomes(directory: Path) -> bool:
+    """Return whether a bank's directory holds templates: below ``outcomes``, or as a folder of that name itself."""
+    return (directory / SUITE).is_dir() or directory.resolve().name == SUITE
+
+
+def holds_evidence(directory: Path) -> bool:
+    """Return whether a bank's directory holds evidence families; one that holds neither suite is taken for one."""
+    return (directory / EVIDENCE).is_dir() or not holds_outcomes(directory)
+
+
+def template_names(directory: Path) -> list[str]:
+    """Return the names that a bank's template files have by their place, ``<domain>/<workflow>``, without reading any;
+    none for a bank of the other suite."""
+    root = directory / SUITE if (directory / SUITE).is_dir() else directory
+    files = sorted(root.glob("*/*.yaml")) if holds_outcomes(directory) else []
+    return [file.relative_to(root).as_posix().removesuffix(".yaml") for file in files]
+
+
 @functools.cache
 def shipped_outcomes() -> OutcomeBank:
     """Return the shipped outcome bank, read once a process."""
-    return load_outcomes(shipped_bank_dir())
+    return load_outcomes(shipped_bank_dir(), name=SHIPPED)
 
 
-def load_outcomes(directory: Path) -> OutcomeBank:
-    """Read every template below ``directory/outcomes`` (or ``directory`` itself).
+def open_outcomes(names: Iterable[str] = (), here: Path | None = None) -> OutcomeBank:
+    """Return the banks named, joined; the shipped one where none is. Directories are seen from ``here``, by default
+    the current folder.
+
+    Raises:
+        BankError: a bank that cannot be used, or a template in two of them.
+    """
+    return join_outcomes([_open(name, here or Path()) for name in list(names) or [SHIPPED]])
+
+
+def _open(name: str, here: Path) -> OutcomeBank:
+    directory = here / name
+    shipped = name == SHIPPED or directory.resolve() == shipped_bank_dir()
+    return shipped_outcomes() if shipped else load_outcomes(directory)
+
+
+def join_outcomes(banks: Sequence[OutcomeBank]) -> OutcomeBank:
+    """Return one bank with the templates of several.
+
+    Raises:
+        BankError: two banks hold the same template.
+    """
+    if len(banks) == 1:
+        return banks[0]
+    workflows: dict[str, Workflow] = {}
+    for bank in banks:
+        for name, workflow in bank.workflows.items():
+            if name in workflows:
+                raise BankError([Problem("schema", workflow.file, "", "id", f"{name} is in two banks")])
+            workflows[name] = workflow
+    digest = hashlib.sha256("\n".join(bank.hash for bank in banks).encode()).hexdigest()
+    return OutcomeBank(digest, workflows, "+".join(b.name for b in banks), "+".join(b.version for b in banks))
+
+
+def load_outcomes(directory: Path, name: str | None = None) -> OutcomeBank:
+    """Read every template below ``directory/outcomes`` (or ``directory`` itself); its name is the folder's.
 
     Raises:
         BankError: with every problem found; nothing is loaded in part.
@@ -69,19 +122,22 @@ def load_outcomes(directory: Path) -> OutcomeBank:
     workflows, problems, digest = read_outcomes(directory)
     if problems:
         raise BankError(problems)
-    return OutcomeBank(digest, workflows)
+    return OutcomeBank(digest, workflows, name or directory.name, bank_version(directory))
 
 
-def read_outcomes(directory: Path) -> tuple[dict[str, Workflow], list[Problem], str]:
-    """Return the workflows that load, the problems of those that do not, and the hash of all files."""
+def read_outcomes(directory: Path, only: str = "") -> tuple[dict[str, Workflow], list[Problem], str]:
+    """Return the workflows that load, the problems of those that do not, and the hash of all files. ``only`` is a
+    domain, or ``domain/workflow``, to read; empty for all."""
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
     files = sorted(root.glob("*/*.yaml")) if root.is_dir() else []
     if not files:
         problem = Problem("schema", str(directory), "", "", "no template file (<domain>/<workflow>.yaml) found")
         return {}, [problem], ""
     workflows: dict[str, Workflow] = {}
-    problems: list[Problem] = []
+    problems = [Problem("schema", str(file), "", "", "must be named .yaml") for file in sorted(root.glob("*/*.yml"))]
     for file in files:
+        if only not in ("", file.parent.name, f"{file.parent.name}/{file.stem}"):
+            continue
         try:
             workflow = read_workflow(file)
         except BankError as error:
@@ -97,7 +153,7 @@ def read_workflow(file: Path) -> Workflow:
     Raises:
         BankError: one problem for each wrong field, or the first value that does not fit the others.
     """
-    entry = _read_file(file)
+    entry = read_shaped(file, TEMPLATE)
     if entry.id != file.stem:
         raise BankError([Problem("schema", str(file), "", "id", f"must be {file.stem!r}, as the file is named")])
     try:
@@ -105,27 +161,6 @@ def read_workflow(file: Path) -> Workflow:
         worlds = {name: build_world(entry, template, name) for name in entry.assignments}
     except PlaceError as fault:
         code = "truth" if fault.assignment else "reference"
-        raise BankError([Problem(code, str(file), fault.assignment, fault.place, str(fault))]) from None
+        place = fault.place.removeprefix(f"assignments.{fault.assignment}").removeprefix(".")
+        raise BankError([Problem(code, str(file), fault.assignment, place, str(fault))]) from None
     return Workflow(template, worlds, entry.expect.support, entry.expect.endings(), str(file))
-
-
-def _read_file(file: Path) -> TemplateFile:
-    try:
-        content = read_yaml(file)
-    except BankSyntaxError as error:
-        raise BankError([Problem("schema", str(error).removesuffix(":"), "", "", "is not a valid bank file")]) from None
-    try:
-        return TemplateFile.model_validate(content)
-    except ValidationError as error:
-        raise BankError([_problem(file, dict(fault)) for fault in error.errors()]) from None
-
-
-def _problem(file: Path, fault: Mapping[str, object]) -> Problem:
-    place = [str(part) for part in fault["loc"]]  # type: ignore[attr-defined]
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        message = "is not a known key"
-        if len(place) == 1:
-            message = str(UnknownName("key", place[0], TemplateFile.model_fields))
-    assignment = place[1] if len(place) > 1 and place[0] == "assignments" else ""
-    return Problem("schema", str(file), assignment, ".".join(place), message)

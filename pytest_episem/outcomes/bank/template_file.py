@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from pytest_episem.bank.schema_fault import Shape, pattern
+
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*$")]
@@ -193,3 +195,27 @@ class TemplateFile(_Strict):
     history: list[HistoryEntry]
     assignments: Annotated[dict[Slug, dict[Slug, Truth]], Field(min_length=1)]
     expect: ExpectEntry
+
+
+TEMPLATE = Shape(
+    TemplateFile,
+    "the keys id, clock, contracts …",
+    {
+        ("clock",): ClockEntry,
+        ("contracts", "*"): ContractEntry,
+        ("contracts", "*", "query"): QueryEntry,
+        ("contracts", "*", "compensation"): CompensationEntry,
+        ("contracts", "*", "authorization"): AuthorizationEntry,
+        ("approvals", "*"): ApprovalEntry,
+        ("approvals", "*", "renewal"): RenewalEntry,
+        ("obligations", "*"): ObligationEntry,
+        ("history", "*"): HistoryEntry,
+        ("expect",): ExpectEntry,
+    },
+    "assignments",
+    {
+        pattern(Slug): "an id of small letters and digits, joined by '-'",
+        pattern(Key): "a key of letters and digits, joined by '-', '_' or '.'",
+        pattern(Operation): "an operation's name such as cards.charge",
+    },
+)

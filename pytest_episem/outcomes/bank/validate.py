@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pytest_episem.bank.load import Problem
 from pytest_episem.outcomes import answers
-from pytest_episem.outcomes.bank.capabilities import CAPABILITIES, Worth, worths
+from pytest_episem.outcomes.bank.capabilities import CAPABILITIES, decides_an_ending
 from pytest_episem.outcomes.bank.codes import CODES
 from pytest_episem.outcomes.bank.load import Workflow, read_outcomes
 from pytest_episem.outcomes.model import PastQuery, PastRequest, Template
@@ -26,33 +27,37 @@ TERMINALS = {"certified": "completed"}
 
 @dataclass(frozen=True, slots=True)
 class OutcomeReport:
-    """What a validation found: problems, worlds by template, and what every declared capability is worth."""
+    """What a validation found: problems, and worlds by template. ``hash`` identifies what was read."""
 
     hash: str
     problems: tuple[Problem, ...]
     templates: int
     assignments: int
     worlds: dict[str, int]
-    worths: tuple[Worth, ...]
 
     @property
     def ok(self) -> bool:
         """Whether nothing was found."""
         return not self.problems
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sizes as plain JSON values, without the problems."""
+        names = ("hash", "templates", "assignments", "worlds")
+        return {name: getattr(self, name) for name in names}
 
-def validate_outcomes(directory: Path, *, capabilities: bool = True) -> OutcomeReport:
-    """Check a bank; never raises for a fault of the bank.
+
+def validate_outcomes(directory: Path, *, capabilities: bool = True, only: str = "") -> OutcomeReport:
+    """Check a bank; never raises for a fault of the bank. Files are named as seen from ``directory``.
 
     Args:
         directory: holds ``outcomes/<domain>/<workflow>.yaml`` or the domains themselves.
-        capabilities: also remove each declared capability and plan again, and hold the bank as a whole to the rule
-            that each is there, is missing and decides an ending somewhere.
+        capabilities: also hold the bank as a whole to the rule that each capability is there, is missing and decides
+            an ending somewhere: it is removed, and joint planning plans again.
+        only: a domain, or ``domain/workflow``, to check.
     """
-    workflows, problems, digest = read_outcomes(directory)
+    workflows, problems, digest = read_outcomes(directory, only)
     problems += _selection(workflows)
     worlds: dict[str, int] = {}
-    found: list[Worth] = []
     for name, workflow in workflows.items():
         problems += _wording(workflow)
         model, faults = _model(workflow)
@@ -61,13 +66,18 @@ def validate_outcomes(directory: Path, *, capabilities: bool = True) -> OutcomeR
             continue
         worlds[name] = len(model.worlds)
         problems += [*_size(workflow, model), *_truths(workflow, model), *_endings(workflow)]
-        found += worths(workflow) if capabilities else []
-    if capabilities:
-        problems += _capabilities(workflows, found, directory)
+    if capabilities and not only:
+        problems += _capabilities(workflows, directory)
     order = list(CODES)
-    problems.sort(key=lambda problem: order.index(problem.code))
+    problems = sorted((_seen_from(directory, p) for p in problems), key=lambda p: order.index(p.code))
     truths = sum(len(workflow.assignments) for workflow in workflows.values())
-    return OutcomeReport(digest, tuple(problems), len(workflows), truths, worlds, tuple(found))
+    return OutcomeReport(digest, tuple(problems), len(workflows), truths, worlds)
+
+
+def _seen_from(directory: Path, problem: Problem) -> Problem:
+    file = Path(problem.file)
+    inside = file != directory and file.is_relative_to(directory)
+    return replace(problem, file=file.relative_to(directory).as_posix()) if inside else problem
 
 
 def start_bytes(model: Model, world: World, run: Run) -> bytes:
@@ -133,13 +143,12 @@ def _truths(workflow: Workflow, model: Model) -> Iterator[Problem]:
     expected = shown_bytes(workflow.template)
     seen: dict[str, str] = {}
     for name, world in workflow.assignments.items():
-        place = f"assignments.{name}"
         if start_bytes(model, world, model.start(world)) != expected:
             message = "this truth would have given other answers than the history shows"
-            yield Problem("start", workflow.file, name, place, message)
+            yield Problem("start", workflow.file, name, "", message)
         text = to_json(world)
         if text in seen:
-            yield Problem("same-truth", workflow.file, name, place, f"the same truth as {seen[text]!r}")
+            yield Problem("same-truth", workflow.file, name, "", f"the same truth as {seen[text]!r}")
         seen.setdefault(text, name)
 
 
@@ -148,7 +157,7 @@ def _endings(workflow: Workflow) -> Iterator[Problem]:
     for result in results:
         if result.faults or result.trajectory.verdict.new or result.trajectory.verdict.claim_holds is False:
             message = f"{result.controller}: {'; '.join(result.faults) or 'recovery caused harm'}"
-            yield Problem("refuted", workflow.file, result.case, f"assignments.{result.case}", message)
+            yield Problem("refuted", workflow.file, result.case, "", message)
     for controller, endings in workflow.expect.items():
         for assignment, ending in endings.items():
             yield from _expected(workflow, results, controller, assignment, ending)
@@ -167,15 +176,14 @@ def _expected(
             yield Problem("expect", workflow.file, assignment, place, f"says {ending}, the run ends {terminal}")
 
 
-def _capabilities(workflows: dict[str, Workflow], found: Iterable[Worth], directory: Path) -> Iterator[Problem]:
+def _capabilities(workflows: dict[str, Workflow], directory: Path) -> Iterator[Problem]:
     contracts = [contract for workflow in workflows.values() for contract in workflow.template.contracts.values()]
-    found = list(found)
     for capability in CAPABILITIES:
         declared = sum(1 for contract in contracts if capability.declared(contract))
         if declared == 0 or declared == len(contracts):
             message = f"{capability.name} is declared {'nowhere' if declared == 0 else 'everywhere'}"
             yield Problem("capability", str(directory), "", "contracts", message)
-        elif not any(worth.capability == capability.name and worth.change == "ending" for worth in found):
+        elif not decides_an_ending(capability, workflows.values()):
             message = f"no ending depends on {capability.name}"
             yield Problem("capability", str(directory), "", "contracts", message)
 

@@ -1,0 +1,178 @@
+"""The outcome suite's items: one a hidden truth, run in the set-up and judged as the test (outcome protocol)."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from pytest_episem.agents import PREFIX, import_attribute
+from pytest_episem.bank.load import SHIPPED
+from pytest_episem.errors import EpisemError, UnknownName
+from pytest_episem.outcomes.bank.load import OutcomeBank, holds_outcomes, open_outcomes
+from pytest_episem.outcomes.cases import case_names, case_number
+from pytest_episem.outcomes.controllers import CONTROLLERS, Controller, make_controller
+from pytest_episem.outcomes.explain import explain, outcome_fault
+from pytest_episem.outcomes.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
+from pytest_episem.outcomes.study import run_case
+from pytest_episem.outcomes.support import Model
+from pytest_episem.plugin.choices import Choices
+from pytest_episem.plugin.judge import OutcomeFailed
+from pytest_episem.plugin.node_ids import CaseName
+from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.records.run import BankId, OutcomePlan
+
+
+class OutcomeSuite:
+    """Runs cases, each once; a template's compatible worlds and its controller's plans are kept between them.
+
+    ``run`` gives the run's name, ``recorded`` the lines of what an earlier session of a resumed run completed.
+
+    Raises:
+        EpisemError: no controller is named, or what ``--episem-agent`` names makes none.
+    """
+
+    def __init__(self, choices: Choices, run: Callable[[], str], recorded: Callable[[], list[str]]) -> None:
+        self.choices = choices
+        self.shield: bool = choices.option("shield") == "on"
+        self.over: Literal["assignments", "worlds"] = choices.option("cases")
+        self.label = str(choices.controller or choices.option("agent"))
+        self.factory = self._factory()
+        self.model = functools.cache(self._model)
+        self._controller = functools.cache(self._make_controller)
+        self._run = run
+        self._read_recorded = recorded
+        self._finished: list[OutcomeRecord] = []
+
+    def _factory(self) -> Callable[[Model], Controller]:
+        """What makes the controller of a template."""
+        choices, spec = self.choices, self.choices.option("agent")
+        if choices.controller is not None:
+            return functools.partial(make_controller, choices.controller.removeprefix(PREFIX))
+        if choices.model is not None and not choices.runs_evidence:
+            raise UnknownName("controller of the outcome suite", choices.model, controller_names())
+        if spec is None or choices.runs_evidence:
+            raise EpisemError(f"the outcome suite needs a controller: --episem-model={' or '.join(controller_names())}")
+        factory = import_attribute(spec, choices.import_paths)
+        if not callable(factory):
+            raise EpisemError(f"agent {spec!r} must be a function of a model that returns a controller")
+        made: Callable[[Model], Controller] = factory
+        return made
+
+    @functools.cached_property
+    def bank(self) -> OutcomeBank:
+        """The outcome part of the bank of the run; of several, those without one are left out."""
+        here = self.choices.config.invocation_params.dir
+        banks = self.choices.banks
+        holding = [name for name in banks if name == SHIPPED or holds_outcomes(here / name)]
+        return open_outcomes(holding or banks, here)
+
+    @property
+    def description(self) -> str:
+        """One line on what runs, for pytest's header."""
+        bank, shield = self.bank, "on" if self.shield else "off"
+        return f"{self.label}, bank {bank.name} {bank.version} ({len(bank.workflows)} workflows), shield {shield}"
+
+    @functools.cached_property
+    def _recorded(self) -> dict[str, OutcomeRecord]:
+        return {record.id: record for record in map(outcome_from_json, self._read_recorded())}
+
+    def plan(self) -> OutcomePlan:
+        """Return what ``run.json`` says of the suite, with no case planned yet."""
+        bank = self.bank
+        return OutcomePlan(BankId(bank.name, bank.version, bank.hash), self.label, self.shield, self.over, [])
+
+    def cases(self) -> Iterator[CaseName]:
+        """Yield every case to run."""
+        for name, workflow in self.bank.workflows.items():
+            model = self.model(name) if self.over == "worlds" else None
+            yield from (CaseName(name, case) for case in case_names(workflow, model))
+
+    def run(self, name: CaseName) -> OutcomeRecord:
+        """Return the record of a case, letting the controller play it unless it ran already.
+
+        Raises:
+            EpisemError: the case is in no compatible world, or the bank's contract is broken.
+        """
+        if name.id in self._recorded:
+            return self._recorded[name.id]
+        model = self.model(name.template)
+        number = case_number(model, self.bank.workflow(name.template), name.case)
+        result = run_case(model, self._controller(name.template), name.case, number, self.shield)
+        record = record_of(result, self._run(), self.label, name.template.partition("/")[0])
+        self._finished.append(record)
+        return record
+
+    def check(self, record: OutcomeRecord) -> None:
+        """Fail if something counts against a record (outcome protocol, section 2).
+
+        Raises:
+            OutcomeFailed: with the run as a small timeline.
+        """
+        __tracebackhide__ = True
+        if outcome_fault(record.trajectory, record.faults):
+            text = explain(self.model(record.trajectory.template), record.trajectory, record.case, self.choices.banks)
+            raise OutcomeFailed(f"{text}\nrerun      {self._rerun_command(record)}")
+
+    def take_finished(self) -> list[str]:
+        """Return the lines of the records that were made since the last call."""
+        finished, self._finished = self._finished, []
+        return [outcome_to_json(record) for record in finished]
+
+    def _model(self, template: str) -> Model:
+        return Model(self.bank.workflow(template).template)
+
+    def _make_controller(self, template: str) -> Controller:
+        return self.factory(self.model(template))
+
+    def _rerun_command(self, record: OutcomeRecord) -> str:
+        banks = [f"--episem-bank={bank}" for bank in self.choices.option("bank")]
+        flag = "model" if self.choices.controller else "agent"
+        shield = [] if self.shield else ["--episem-shield=off"]
+        cases = ["--episem-cases=worlds"] if self.over == "worlds" else []
+        agent = f"--episem-{flag}={self.label}"
+        return shlex.join(
+            ["pytest", "--episem-suite=outcomes", *banks, *cases, *shield, agent, f"{SUITE_ID}::outcomes/{record.id}"]
+        )
+
+
+class OutcomeItem(pytest.Item):
+    """One case."""
+
+    suite: OutcomeSuite
+    case: CaseName
+    record: OutcomeRecord
+
+    def setup(self) -> None:
+        super().setup()
+        try:
+            self.record = self.suite.run(self.case)
+        except EpisemError as error:
+            pytest.fail(f"no verdict on {self.case.id}: {error}", pytrace=False)
+
+    def runtest(self) -> None:
+        __tracebackhide__ = True
+        self.suite.check(self.record)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.config.rootpath / SUITE_ID, 0, self.name
+
+
+def controller_names() -> list[str]:
+    """Return the names of the built-in controllers."""
+    return [PREFIX + name for name in CONTROLLERS]
+
+
+def outcome_items(parent: Any, suite: OutcomeSuite) -> Iterator[OutcomeItem]:
+    """Yield one item a case."""
+    for name in suite.cases():
+        item: OutcomeItem = OutcomeItem.from_parent(parent, name=name.item)
+        item.suite, item.case = suite, name
+        item.add_marker(pytest.mark.episem)
+        item.add_marker(pytest.mark.episem_domain(name=name.template.partition("/")[0]))
+        item.add_marker(pytest.mark.episem_workflow(name=name.template.partition("/")[2]))
+        yield item
