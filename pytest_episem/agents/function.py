@@ -206,6 +206,15 @@ def import_agent(spec: str, paths: Iterable[Path] = ()) -> Agent:
     Raises:
         EpisemError: no such module or attribute, or it is not an agent.
     """
+    return as_agent(import_attribute(spec, paths))
+
+
+def import_attribute(spec: str, paths: Iterable[Path] = ()) -> Any:
+    """Return what stands at ``module:attribute``; ``paths`` are looked in besides the import path.
+
+    Raises:
+        EpisemError: no such module or attribute.
+    """
     module_name, colon, attribute = spec.partition(":")
     if not colon or not module_name or not attribute:
         raise EpisemError(f"agent {spec!r} must be of the form module:attribute")
@@ -223,4 +232,4 @@ def import_agent(spec: str, paths: Iterable[Path] = ()) -> Agent:
         if not hasattr(value, name):
             raise EpisemError(f"agent {spec!r}: {module_name!r} has no {name!r}{suggestion(name, dir(value))}")
         value = getattr(value, name)
-    return as_agent(value)
+    return value

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_episem.agents.cache import AnswerCache, open_cache
 from pytest_episem.agents.limits import Patience
 from pytest_episem.agents.messages import Answer, tool_message
 from pytest_episem.agents.model_options import check_model_name, checked_model_args
-from pytest_episem.agents.requests import Sender, Withheld
+from pytest_episem.agents.reply import Withheld
+from pytest_episem.agents.requests import Sender
 from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import TURN_LIMIT, Episode
 
-__all__ = ["ModelAgent", "check_model_name", "checked_model_args"]
+__all__ = ["ModelAgent", "check_model_name", "checked_model_args", "open_cache"]
 
 DEFAULT_ARGUMENTS: Mapping[str, Any] = {"temperature": 0}
 """Sampling arguments of every request unless the user gives others; ``null`` leaves one out."""
@@ -26,6 +28,7 @@ class ModelAgent:
         arguments: sampling arguments over ``DEFAULT_ARGUMENTS``.
         api_base: base URL of the API, ``None`` for the provider's own.
         patience: how long a request is tried.
+        cache: answers that need not be asked for again.
     """
 
     turn_limit = TURN_LIMIT
@@ -38,11 +41,12 @@ class ModelAgent:
         arguments: Mapping[str, Any] | None = None,
         api_base: str | None = None,
         patience: Patience | None = None,
+        cache: AnswerCache | None = None,
     ) -> None:
         self.name = name
         given = {**DEFAULT_ARGUMENTS, **(arguments or {})}
         chosen = {key: value for key, value in given.items() if value is not None}
-        self._sender = Sender(name, chosen, api_base, patience)
+        self._sender = Sender(name, chosen, api_base, patience, cache)
 
     async def play(self, episode: Episode) -> None:
         """Play ``episode`` to its end.

@@ -101,6 +101,14 @@ def check_model_name(name: str, api_base: str | None = None) -> None:
         )
 
 
+def provider_of(model: str) -> str:
+    """Return litellm's provider of a model: what stands before the slash, else what its list says; ``""`` unknown."""
+    if "/" in model:
+        return model.split("/", 1)[0]
+    models = (_catalogue() or ({}, frozenset()))[0]
+    return str((models.get(model) or {}).get("litellm_provider") or "")
+
+
 def _check_address(api_base: str | None) -> None:
     if api_base is None:
         return

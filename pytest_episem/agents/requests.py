@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -11,12 +12,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_episem.agents.answer_key import address_of, request_key
 from pytest_episem.agents.base import InfrastructureError
+from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.faults import BadResponse, Fault, came_from_warning, fault_of, key_hint
 from pytest_episem.agents.limits import Limiter, Patience
 from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
+from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.scrub import scrubbed
-from pytest_episem.episode import Disposition, Episode, Usage
+from pytest_episem.episode import Episode, Usage
 
 _OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 """litellm fetches these lists from the network unless told not to."""
@@ -72,15 +76,6 @@ WITHOUT_ADVICE = Shared(_no_advice)
 """Without it litellm prints where to get help at every failed request, right into the output of the user's tests."""
 
 
-class Withheld(Exception):
-    """No answer, and that is an outcome of the episode: a content filter on the request, a context overflow."""
-
-    def __init__(self, disposition: Disposition, reason: str) -> None:
-        super().__init__(reason)
-        self.disposition = disposition
-        self.reason = reason
-
-
 class _Tries:
     """What one request has been through: how often it failed and how long it waited."""
 
@@ -118,15 +113,23 @@ class Sender:
         arguments: sampling arguments; one that the model refuses is left out for the rest of the run.
         api_base: base URL of the API, or ``None`` for the provider's own.
         patience: how long a request is tried.
+        cache: where answers are looked for first, and kept.
     """
 
     def __init__(
-        self, model: str, arguments: Mapping[str, Any], api_base: str | None = None, patience: Patience | None = None
+        self,
+        model: str,
+        arguments: Mapping[str, Any],
+        api_base: str | None = None,
+        patience: Patience | None = None,
+        cache: AnswerCache | None = None,
     ) -> None:
         self.model = model
+        self.asked = dict(arguments)
         self.arguments = dict(arguments)
         self.api_base = api_base
         self.patience = patience or Patience()
+        self.cache = cache
         self.limiter = Limiter()
         self.dropped: list[str] = []
         self.alive = False
@@ -140,6 +143,28 @@ class Sender:
             Withheld: there is none, and that is the outcome.
             InfrastructureError: there is none after all tries.
         """
+
+        async def ask() -> Reply:
+            return await self._ask(messages, tools, episode)
+
+        if self.cache is None:
+            return (await ask()).taken()
+        address = address_of(self.model, self.api_base)
+        key = request_key(self.model, address, self.asked, messages, tools, episode.repeat)
+        # What is in flight longer than two tries is being retried, or its process stands still.
+        reply, cached = await self.cache.reply(key, self.model, ask, 2 * self._timeout(self.asked))
+        if cached:
+            self._note_cached(episode, reply)
+        return reply.taken()
+
+    async def _ask(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], episode: Episode
+    ) -> Reply:
+        """Return what the provider gives, after as many tries as it takes.
+
+        Raises:
+            InfrastructureError: it gives nothing.
+        """
         if _litellm is None:
             await asyncio.to_thread(load_litellm, self.model)
         tries, quiet = _Tries(self.patience), False
@@ -149,19 +174,21 @@ class Sender:
                 started = time.perf_counter()
                 try:
                     with WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
-                        answer = await self._try(sent, messages, tools, episode)
+                        reply = await self._try(sent, messages, tools, episode)
                 except Exception as error:
                     fault, quiet = fault_of(error, sent), came_from_warning(error)
                     wait = tries.wait_after(fault, self.limiter, epoch)
                 else:
                     self.limiter.passed()
-                    return answer
+                    return reply
             _note_failure(episode, self.model, fault, time.perf_counter() - started, wait)
             if fault.unreadable_call is not None:
-                _count(episode.usage, None, None, None, None)
-                return unreadable_call(fault.unreadable_call)
+                reply = Reply(unreadable_call(fault.unreadable_call), left_out=tuple(self.dropped))
+                _count(episode.usage, reply)
+                return reply
             if fault.disposition is not None:
-                raise Withheld(fault.disposition, f"{fault.kind}: {fault.text}")
+                reason = f"{fault.kind}: {fault.text}"
+                return Reply(None, fault.disposition, reason, left_out=tuple(self.dropped))
             if fault.refused is not None:
                 self._drop(fault.refused, episode)
                 continue
@@ -176,9 +203,9 @@ class Sender:
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]],
         episode: Episode,
-    ) -> Answer:
+    ) -> Reply:
         started = time.perf_counter()
-        timeout = float(sent.get("timeout") or self.patience.request_timeout)
+        timeout = self._timeout(sent)
         request = _litellm.acompletion(**{
             **sent,
             **self._address(),
@@ -195,8 +222,14 @@ class Sender:
         if answer is None:
             raise BadResponse("the provider broke off its answer" if choices else "the response holds no answer")
         self.alive = True
-        self._note_answer(episode, response, answer, time.perf_counter() - started)
-        return answer
+        reply = self._reply(response, answer)
+        _count(episode.usage, reply)
+        self._note(episode, reply, time.perf_counter() - started)
+        return reply
+
+    def _timeout(self, arguments: Mapping[str, Any]) -> float:
+        """Return the seconds that one try may take."""
+        return float(arguments.get("timeout") or self.patience.request_timeout)
 
     def _address(self) -> dict[str, Any]:
         """Return where to send and, for a server of the user's own that needs no key, a key that is none."""
@@ -225,26 +258,50 @@ class Sender:
             with contextlib.suppress(Warning):
                 warnings.warn(f"episem: {notice}", stacklevel=2)
 
-    def _note_answer(self, episode: Episode, response: Any, answer: Answer, seconds: float) -> None:
+    def _reply(self, response: Any, answer: Answer) -> Reply:
         prompt, completion, total, cached = _tokens(response, bool(answer.calls or answer.text))
-        cost = None if prompt is None or completion is None else _cost(response)
-        _count(episode.usage, prompt, completion, total, cost)
+        served = getattr(response, "model", None)
+        return Reply(
+            answer,
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            total_tokens=total,
+            cached_tokens=cached,
+            cost_usd=None if prompt is None or completion is None else _cost(response),
+            served_model=scrubbed(served) if isinstance(served, str) and served != self.model else "",
+            left_out=tuple(self.dropped),
+        )
+
+    def _note(self, episode: Episode, reply: Reply, seconds: float, **more: Any) -> None:
         details: dict[str, Any] = {
             "model": self.model,
-            "finish_reason": answer.finish_reason,
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": total,
-            "cached_tokens": cached,
-            "cost_usd": cost,
+            "finish_reason": reply.answer.finish_reason if reply.answer else None,
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "total_tokens": reply.total_tokens,
+            "cached_tokens": reply.cached_tokens,
+            "cost_usd": reply.cost_usd,
             "seconds": round(seconds, 3),
         }
-        served = getattr(response, "model", None)
-        if isinstance(served, str) and served and served != self.model:
-            details["served_model"] = scrubbed(served)
-        if self.dropped:
-            details["left_out"] = list(self.dropped)
-        episode.note("request", **details)
+        if reply.served_model:
+            details["served_model"] = reply.served_model
+        if reply.left_out:
+            details["left_out"] = list(reply.left_out)
+        episode.note("request", **details, **more)
+
+    def _note_cached(self, episode: Episode, reply: Reply) -> None:
+        """Note a reply that cost nothing; one that was withheld counts as no request, as when it was sent."""
+        for name in reply.left_out:
+            if name in self.arguments:
+                self._drop(name, episode)
+        if reply.answer is None:
+            kind, _, text = reply.reason.partition(": ")
+            episode.note("request_failed", model=self.model, kind=kind, message=text, seconds=0.0, cached=True)
+            return
+        reply = dataclasses.replace(reply, cost_usd=0.0)
+        _count(episode.usage, reply)
+        episode.usage.cached_requests += 1
+        self._note(episode, reply, 0.0, cached=True)
 
     def _given_up(self, fault: Fault, tries: _Tries) -> InfrastructureError:
         """Return the error of a request that is given up; one line, with the hint that mends it."""
@@ -337,10 +394,9 @@ def _cost(response: Any) -> float | None:
     return float(cost) if isinstance(cost, int | float) and cost > 0 else None
 
 
-def _count(usage: Usage, prompt: int | None, completion: int | None, total: int | None, cost: float | None) -> None:
+def _count(usage: Usage, reply: Reply) -> None:
     """Add one answered request; a sum of which one part is unknown is unknown."""
-    parts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total, "cost_usd": cost}
-    for name, part in parts.items():
-        sum = getattr(usage, name) if usage.requests else 0
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"):
+        sum, part = getattr(usage, name) if usage.requests else 0, getattr(reply, name)
         setattr(usage, name, None if sum is None or part is None else sum + part)
     usage.requests += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -16,6 +17,11 @@ _PATTERNS = (
     re.compile(r"(?i)(?<=[?&])(?:api[-_]?)?(?:key|token|secret|signature|sig)=[^&\s'\"]+"),
     re.compile(r"(?<=://)[^/\s@]+@"),
 )
+_KEY_SHAPE = re.compile(
+    r"(?<![\w+/=-])(?:(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat)[-_][\w-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,})"
+    r"|(?i:\bbearer )[\w.~+/=-]{20,}"
+)
+"""Stricter than ``_PATTERNS``: no word of a sentence, nor a piece of a longer encoded text, has this shape."""
 
 
 def scrubbed(text: object, longest: int = LONGEST) -> str:
@@ -36,6 +42,12 @@ def scrubbed(text: object, longest: int = LONGEST) -> str:
 def looks_secret(text: str) -> bool:
     """Whether ``text`` holds what ``scrubbed`` would hide."""
     return HIDDEN in scrubbed(text.replace(HIDDEN, ""), longest=len(text) * 4 + 10)
+
+
+def holds_secret(document: str) -> bool:
+    """Whether ``document``, a JSON text, holds a secret of the environment or something of an API key's shape."""
+    written = (json.dumps(secret)[1:-1] for secret in _known_secrets())
+    return any(secret in document for secret in written) or bool(_KEY_SHAPE.search(document))
 
 
 def _known_secrets() -> list[str]:

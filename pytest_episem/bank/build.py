@@ -320,8 +320,8 @@ def nowhere(family: FamilyFile, tasks: list[Task]) -> Iterator[FieldError]:
     for name, tool in family.tools.items():
         for key, show in tool.shows.items():
             place = show if isinstance(show, str) else show.each
-            known = [task for task in tasks if any(_reaches(task, path) for path in _paths(task, name, key))]
-            if tasks and not known:
+            known = (_reaches(task, path) for task in tasks for path in _paths(task, name, key))
+            if tasks and not any(known):
                 message = f"no instance has the place {place}{_near_any(tasks, place)}"
                 yield FieldError(f"tools.{name}.shows.{key}", message)
 

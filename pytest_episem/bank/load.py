@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from pytest_episem.bank.build import FieldError, build_task, nowhere
 from pytest_episem.bank.family_file import FamilyFile
-from pytest_episem.bank.schema_fault import ShapeFault, shape_faults
+from pytest_episem.bank.schema_fault import FAMILY, M, Shape, ShapeFault, shape_faults
 from pytest_episem.bank.task import Task
 from pytest_episem.bank.yaml_file import BankSyntaxError, read_yaml
 from pytest_episem.errors import EpisemError, UnknownName
@@ -116,7 +117,7 @@ def load_bank(directory: Path, name: str | None = None) -> Bank:
         tasks |= {task.id: task for task in built}
     if problems:
         raise BankError(problems)
-    return Bank(name or directory.name, _version(directory), bank_hash(root, files), tasks, families)
+    return Bank(name or directory.name, bank_version(directory), bank_hash(root, files), tasks, families)
 
 
 def _family_tasks(family: FamilyFile, file: Path) -> tuple[list[Task], list[Problem]]:
@@ -179,27 +180,41 @@ def read_family(file: Path) -> FamilyFile:
     Raises:
         BankError: one problem for each wrong field.
     """
+    return read_shaped(file, FAMILY)
+
+
+def read_shaped(file: Path, shape: Shape[M]) -> M:
+    """Read and check one file of a bank against a format.
+
+    Raises:
+        BankError: one problem for each wrong field.
+    """
     try:
         content = read_yaml(file)
     except BankSyntaxError as error:
         raise BankError([Problem("schema", error.place, "", "", error.fault)]) from None
     if not isinstance(content, dict):
-        raise BankError(
-            [Problem("schema", str(file), "", "", "must hold a mapping with the keys family, rule, goal …")]
-        )
+        raise BankError([Problem("schema", str(file), "", "", f"must hold a mapping with {shape.holds}")])
     try:
-        return FamilyFile.model_validate(content)
+        return shape.model.model_validate(content)
     except ValidationError as error:
-        raise BankError([_problem(file, fault) for fault in shape_faults(content, error)]) from None
+        faults = shape_faults(shape, content, error)
+        raise BankError([_problem(file, fault, shape.part) for fault in faults]) from None
 
 
-def _problem(file: Path, fault: ShapeFault) -> Problem:
-    inside = len(fault.place) > 1 and fault.place[0] == "instances"
+def _problem(file: Path, fault: ShapeFault, part: str) -> Problem:
+    inside = len(fault.place) > 1 and fault.place[0] == part
     instance, place = (fault.place[1], fault.place[2:]) if inside else ("", fault.place)
     return Problem("schema", str(file), instance, ".".join(place), fault.message)
 
 
-def _version(directory: Path) -> str:
+def bank_options(names: Iterable[str]) -> str:
+    """Return the options of ``episem`` that name the same banks, each with a space before it."""
+    return "".join(f" --bank {shlex.quote(name)}" for name in names)
+
+
+def bank_version(directory: Path) -> str:
+    """Return what the bank's file ``VERSION`` says, on one line, or ``unversioned``."""
     file = directory / VERSION_FILE
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return one_line(" ".join(text.split())) or "unversioned"

@@ -33,7 +33,7 @@ def dotted(path: Path) -> str:
 def get(state: Any, path: Path, default: Any = ABSENT) -> Any:
     """Return the value at ``path``, or ``default`` where the path does not exist."""
     for key in path:
-        if not isinstance(state, Mapping) or key not in state:
+        if not isinstance(state, dict) or key not in state:
             return default
         state = state[key]
     return state

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import cel
-
+from pytest_episem.bank.cel_extension import cel
 from pytest_episem.errors import EpisemError, suggestion
 
 LONGEST = 1000

@@ -1,11 +1,11 @@
-"""What is wrong with a family file's shape, in words: the field as it stands in the file, and what belongs there."""
+"""What is wrong with a bank file's shape, in words: the field as it stands in the file, and what belongs there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,20 +35,40 @@ _WORDS = {
 }
 
 
-def _pattern(form: Any) -> str:
-    """Return the pattern of an annotated text type of the format."""
+M = TypeVar("M", bound=BaseModel)
+
+
+def pattern(form: Any) -> str:
+    """Return the pattern of an annotated text type of a format."""
     return str(form.__metadata__[0].pattern)
 
 
+@dataclass(frozen=True, slots=True)
+class Shape(Generic[M]):
+    """A format of bank files: its model, what the file holds in words, the models below it by their place (``*`` is
+    any name or number), the name of the part whose entries problems are named after, and its text types in words."""
+
+    model: type[M]
+    holds: str
+    below: Mapping[tuple[str, ...], type[BaseModel]]
+    part: str
+    forms: Mapping[str, str]
+
+    def fields(self, place: tuple[str, ...]) -> list[str]:
+        """Return the keys that belong at a place."""
+        stars = tuple("*" if number % 2 else step for number, step in enumerate(place))
+        model = self.below.get(stars) if stars else self.model
+        return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
 _FORMS = {
-    _pattern(PlaceText): "a place such as request.amount",
-    _pattern(Name): "a name of small letters, digits and '_'",
-    _pattern(Slug): "an id of small letters and digits, joined by '-'",
-    _pattern(AtomName): "an atom's name: small letters and digits, joined by '-', {key} for the element's key",
-    _pattern(FamilyName): "of the form domain/family in small letters and digits, joined by '-'",
+    pattern(PlaceText): "a place such as request.amount",
+    pattern(Name): "a name of small letters, digits and '_'",
+    pattern(Slug): "an id of small letters and digits, joined by '-'",
+    pattern(AtomName): "an atom's name: small letters and digits, joined by '-', {key} for the element's key",
+    pattern(FamilyName): "of the form domain/family in small letters and digits, joined by '-'",
 }
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
-    (): FamilyFile,
     ("rule",): RuleEntry,
     ("atoms", "*"): AtomEntry,
     ("tools", "*"): ToolEntry,
@@ -56,6 +76,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("tools", "*", "shows", "*"): EachEntry,
     ("instances", "*"): InstanceEntry,
 }
+FAMILY = Shape(FamilyFile, "the keys family, rule, goal …", _MODELS, "instances", _FORMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +87,7 @@ class ShapeFault:
     message: str
 
 
-def shape_faults(content: Mapping[str, Any], error: ValidationError) -> list[ShapeFault]:
+def shape_faults(shape: Shape[Any], content: Mapping[str, Any], error: ValidationError) -> list[ShapeFault]:
     """Return one fault a field, unknown keys before missing ones (a misspelt key explains a missing one).
 
     Where a field may be a text or a mapping, pydantic reports both attempts; the one that came further counts.
@@ -81,7 +102,7 @@ def shape_faults(content: Mapping[str, Any], error: ValidationError) -> list[Sha
             faults[place] = fault | ({"msg": f"{known['msg']} or {_wanted(fault).removeprefix('be ')}"} if both else {})
     kept = [(place, fault) for place, fault in faults.items() if not _attempt(place, fault, faults)]
     kept.sort(key=lambda item: item[1]["type"] == "missing")
-    return [ShapeFault(place, _message(place, fault)) for place, fault in kept]
+    return [ShapeFault(place, _message(shape, place, fault)) for place, fault in kept]
 
 
 def _places(content: Any, fault: Mapping[str, Any]) -> Iterator[str]:
@@ -100,18 +121,16 @@ def _attempt(place: tuple[str, ...], fault: Mapping[str, Any], faults: Mapping[t
     return deeper and fault["type"].endswith("_type")
 
 
-def _message(place: tuple[str, ...], fault: Mapping[str, Any]) -> str:
+def _message(shape: Shape[Any], place: tuple[str, ...], fault: Mapping[str, Any]) -> str:
     kind, value = fault["type"], fault["input"]
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        model = _MODELS.get(tuple("*" if number % 2 else step for number, step in enumerate(place[:-1])))
-        fields = model.model_fields.items() if model else ()
-        return f"unknown key {place[-1]!r}{suggestion(place[-1], [field.alias or name for name, field in fields])}"
+        return f"unknown key {place[-1]!r}{suggestion(place[-1], shape.fields(place[:-1]))}"
     if kind == "value_error":
         return str(fault["msg"]).removeprefix("Value error, ")
     if kind == "string_pattern_mismatch":
-        return f"{value!r:.80} is not {_FORMS.get(fault['ctx']['pattern'], 'of the right form')}"
+        return f"{value!r:.80} is not {shape.forms.get(fault['ctx']['pattern'], 'of the right form')}"
     said = f"must {_wanted(fault)}"
     return said if isinstance(value, Mapping | list) else f"{said}, not {value!r:.80}"
 

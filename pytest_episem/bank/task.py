@@ -62,7 +62,7 @@ class Param:
     goal: Any = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shown:
     """One key of a response: the value at ``path``, or a list over the elements of the collection at ``path``.
 
@@ -76,7 +76,14 @@ class Shown:
 
     def at(self, arguments: Arguments) -> Path:
         """Return ``path`` with the call's arguments in it: the numbers 25 and 25.0 name one place."""
+        if not self.takes_arguments:
+            return self.path
         return tuple(_step(arguments[step[1:-1]]) if step[0] == "{" else step for step in self.path)
+
+    @functools.cached_property
+    def takes_arguments(self) -> bool:
+        """Whether a step of ``path`` stands for an argument."""
+        return any(step[0] == "{" for step in self.path)
 
     @property
     def key_field(self) -> str | None:

@@ -11,7 +11,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.metrics.baseline import Baseline
 from pytest_episem.metrics.gates import Gates, Limit, evaluate, left_out
 from pytest_episem.metrics.six import SIX
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.records.run_dir import open_evidence
 from pytest_episem.records.text import printable
 
 
@@ -28,7 +28,7 @@ def command(directory: Path, out: Path) -> None:
     Example:
       episem bless .episem/main --out episem-baseline.json
     """
-    run = open_run(directory, events=False)
+    run = open_evidence(directory, "baselines are")
     # Any gate brings the check of the run as a whole, whatever its limit.
     whole = evaluate(run, Gates((Limit("max-full-ucr", 100.0),)), left_out(run)).verdicts[0]
     if not whole.passed:

@@ -9,7 +9,7 @@ import click
 from pytest_episem.cli.banks import json_option
 from pytest_episem.cli.output import show, show_json
 from pytest_episem.metrics.compare import compare
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.records.run_dir import open_evidence
 from pytest_episem.report.comparison_page import comparison_page
 
 
@@ -29,7 +29,7 @@ def command(a: Path, b: Path, everything: bool, as_json: bool) -> None:
       episem compare .episem/main .episem/branch
       episem compare run1 run2 --json
     """
-    found = compare(open_run(a, events=False), open_run(b, events=False))
+    found = compare(open_evidence(a, "comparisons are"), open_evidence(b, "comparisons are"))
     if as_json:
         show_json(found.to_dict())
     else:

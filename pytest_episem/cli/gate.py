@@ -28,7 +28,7 @@ from pytest_episem.metrics.gates import (
 )
 from pytest_episem.metrics.six import SIX
 from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import Run, open_run
+from pytest_episem.records.run_dir import Run, open_evidence
 from pytest_episem.records.text import printable
 from pytest_episem.report.ci import github_annotations, junit
 from pytest_episem.report.examples import failures
@@ -92,7 +92,7 @@ def command(
       episem gate whole --max-critical-ucr 10 --max-critical-ucr finance:2 --gate-on ci
       episem gate whole --max-regression 2 --baseline baseline.json
     """
-    runs = [open_run(directory) for directory in directories]
+    runs = [open_evidence(directory, "gates are") for directory in directories]
     gates = Gates(
         limits=_limits(limits, runs),
         gate_on=gate_on,

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from pytest_episem.cli.output import show
+from pytest_episem.outcomes.run_dir import merge_outcomes, open_outcome_run
 from pytest_episem.records.run_dir import merge_runs, open_run
-from pytest_episem.report.merge_page import Shard, merge_page
+from pytest_episem.report.merge_page import Shard, merge_page, outcome_merge_page
 
 
 @click.command()
@@ -18,7 +19,8 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
     """Join the shards of one run, as from a matrix of CI jobs, into a new run.
 
     The shards must be of the same bank, model and settings; any difference is named. Where several hold the same
-    condition a completed trial goes before an error, else the directory named first.
+    condition a completed trial goes before an error, else the directory named first; so too with cases of the outcome
+    suite.
 
     \b
     Example:
@@ -26,5 +28,10 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
       episem report whole
     """
     shards = [Shard.of(directory, open_run(directory, events=False)) for directory in directories]
+    halves = [open_outcome_run(directory) for directory in directories]
     joined = merge_runs(directories, out)
-    show(merge_page(shards, joined, out))
+    cases = merge_outcomes(halves, out)
+    if joined.header.has_evidence:
+        show(merge_page(shards, joined, out))
+    if cases is not None:
+        show(outcome_merge_page(halves, cases))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-import sys
-from collections.abc import Iterator
 from typing import cast
 
 import click
 
 from pytest_episem.bank import WORLDS, Task, WorldLabel
-from pytest_episem.cli.banks import bank_option, find_task, open_banks
+from pytest_episem.cli.banks import bank_option
+from pytest_episem.cli.find import find, refuse
 from pytest_episem.cli.output import show, write
 from pytest_episem.cli.play_input import LastMessage, read_line
+from pytest_episem.cli.prompt import typed_lines
 from pytest_episem.cli.show import split_mask
 from pytest_episem.episode import Call, Episode
 from pytest_episem.errors import EpisemError
@@ -29,32 +28,58 @@ PROMPT = "agent> "
 
 
 @click.command()
-@click.argument("task")
-@click.option("--world", type=click.Choice(WORLDS), help="Which world; hidden and at random by default.")
-@click.option("--setting", type=click.Choice(SETTINGS), help="full, se or re; hidden and at random by default.")
-@click.option("--mask", metavar="FACT,…", default="", help="Ids of the facts to hide; at random by default.")
+@click.argument("name")
+@click.option("--world", type=click.Choice(WORLDS), help="Of a task: which world; hidden and at random by default.")
+@click.option("--setting", type=click.Choice(SETTINGS), help="Of a task: full, se or re; hidden, at random by default.")
+@click.option("--mask", metavar="FACT,…", default="", help="Of a task: ids of the facts to hide; at random by default.")
+@click.option("--case", metavar="CASE", default="", help="Of a workflow: what is true; hidden, at random by default.")
+@click.option("--shield", type=click.Choice(["on", "off"]), help="Of a workflow: refuse what could do harm, or let it.")
 @click.option("--seed", type=click.IntRange(min=0), help="Deal the same hidden choice again.")
 @bank_option
 def command(
-    task: str, world: str | None, setting: str | None, mask: str, seed: int | None, banks: tuple[str, ...]
+    name: str,
+    world: str | None,
+    setting: str | None,
+    mask: str,
+    case: str,
+    shield: str | None,
+    seed: int | None,
+    banks: tuple[str, ...],
 ) -> None:
-    """Play TASK yourself: get the request and the tools, read, then act, stop or escalate, and be judged.
+    """Play a task of the evidence suite or a workflow of the outcome suite yourself, and be judged.
 
-    World, setting and mask are dealt at random and told at the end, but for those given. Lines are read from
-    standard input, so that a script can play; where it ends without a decision the episode is unfinished.
+    Of a task: get the request and the tools, read, then act, stop or escalate. World, setting and mask are dealt at
+    random and told at the end, but for those given. Of a workflow: find out what became of it, and finish the work
+    without doing anything twice; joint planning plays the same hidden truth beside you.
+
+    Lines are read from standard input, so that a script can play; where it ends without a decision the episode is
+    unfinished, and a workflow is stopped.
 
     \b
     Examples:
       episem play finance/payment-authorization/pr-58217
       episem play finance/payment-authorization/pr-58217 --setting re --seed 7
+      episem play billing-chain
+      episem play billing-chain --case landed --shield off
     """
-    found = find_task(open_banks(banks), task)
-    dealt = random.SystemRandom().randrange(10**6) if seed is None else seed
-    given = (cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask))
-    condition = deal(found, *given, dealt)
-    hidden = hidden_parts(*given)
-    known = f"Hidden until the end: {', '.join(hidden)}; --seed {dealt} deals the same again." if hidden else ""
-    _play(found, condition, known or "Nothing of this episode is hidden from you but what the mask hides.")
+    found = find(name, banks)
+    if isinstance(found, Task):
+        refuse({"--case": case, "--shield": shield}, found.id, "evidence")
+        dealt = random.SystemRandom().randrange(10**6) if seed is None else seed
+        given = (cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask))
+        _play(found, deal(found, *given, dealt), _known(hidden_parts(*given), dealt), banks)
+        return
+    refuse({"--world": world, "--setting": setting, "--mask": mask}, found.workflow.template.id, "outcome")
+    # Nothing of the outcome suite is needed for a task.
+    from pytest_episem.cli.play_workflow import play_workflow
+
+    play_workflow(found.workflow, case or found.case or "", seed, shield != "off", banks)
+
+
+def _known(hidden: list[str], dealt: int) -> str:
+    if not hidden:
+        return "Nothing of this episode is hidden from you but what the mask hides."
+    return f"Hidden until the end: {', '.join(hidden)}; --seed {dealt} deals the same again."
 
 
 def deal(task: Task, world: WorldLabel | None, setting: Setting | None, mask: list[str], seed: int) -> Condition:
@@ -78,10 +103,10 @@ def hidden_parts(world: WorldLabel | None, setting: Setting | None, mask: list[s
     return [name for name, dealt in (("world", not world), ("setting", not setting), ("mask", open_mask)) if dealt]
 
 
-def _play(task: Task, condition: Condition, known: str) -> None:
+def _play(task: Task, condition: Condition, known: str, banks: tuple[str, ...]) -> None:
     episode = Episode(TrialWorld(task, condition))
     show(opening_page(episode, known))
-    lines = _lines()
+    lines = typed_lines(lambda: PROMPT)
     while not episode.ended:
         line = next(lines, None)
         if line is None:
@@ -90,7 +115,7 @@ def _play(task: Task, condition: Condition, known: str) -> None:
             _step(episode, line)
     role = mask_role(condition.mask, task.critical)
     trial = Trial(condition, role, outcome=episode.outcome(), turns=episode.turns, events=episode.events)
-    show(verdict_page(task, trial))
+    show(verdict_page(task, trial, banks))
 
 
 def _step(episode: Episode, line: str) -> None:
@@ -110,19 +135,3 @@ def _step(episode: Episode, line: str) -> None:
         show(tools_page(episode))
     elif meant == "request":
         write(f"  {printable(episode.goal)}\n")
-
-
-def _lines() -> Iterator[str]:
-    """Yield what is typed, with editing and history on a terminal; from a pipe echo it after the prompt."""
-    if sys.stdin.isatty():
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401 - its import gives input() line editing
-        with contextlib.suppress(EOFError):
-            while True:
-                write("\n")
-                yield input(PROMPT)
-        write("\n")
-        return
-    for line in sys.stdin:
-        write(f"\n{PROMPT}{printable(line)}\n")
-        yield line

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from pytest_episem.bank import Bank
-from pytest_episem.cli.banks import bank_option, json_option, open_bank
+from pytest_episem.cli.banks import SHIPPED, bank_option, json_option, open_bank
 from pytest_episem.cli.output import colour, show_json, unicode, width, write
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.summary import Summary, summarize
+from pytest_episem.outcomes.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
+from pytest_episem.outcomes.run_dir import OutcomeRun, open_outcome_run
 from pytest_episem.records.run_dir import Run, open_run
 from pytest_episem.records.text import printable
 from pytest_episem.report.layout import counted
+from pytest_episem.report.outcome_terminal import outcome_comparison_lines, outcome_lines
 from pytest_episem.report.terminal import comparison_lines, summary_lines
-from pytest_episem.report.words import labels
-from pytest_episem.report.write import FORMATS, Written, report_document, write_runs
+from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
 
 PIPE_WIDTH = 100
-
-Named = list[tuple[str, Summary]]
 
 
 @click.command()
@@ -39,8 +39,8 @@ def command(
 
     The files of a run go into its own directory; with --out one common report of all the runs goes there. Needs no
     model: the same records give the same report on any machine. The bank of a run, if it is at hand, adds the hidden
-    facts to its transcripts. With --json the numbers are printed and nothing is written, unless --out or --format
-    asks for it.
+    facts to its transcripts; records of the outcome suite are replayed with it before they count. With --json the
+    numbers are printed and nothing is written, unless --out or --format asks for it.
 
     \b
     Examples:
@@ -49,38 +49,75 @@ def command(
       episem report run1 --format md
       episem report run1 --json
     """
-    runs = [open_run(directory) for directory in directories]
+    runs = [Opened(open_run(directory, events=False), open_outcome_run(directory)) for directory in directories]
+    others = _outcome_banks(banks) if any(run.outcomes for run in runs) else []
     if as_json and not (out or formats):
-        show_json(report_document(_named([summarize(run) for run in runs])))
+        show_json(summarize_runs([one.run for one in runs], [one.outcomes for one in runs], others).document())
         return
-    written = _write(runs, out, formats or FORMATS, _banks(banks))
-    named = _named([summary for one in written for _, summary in one.runs])
+    written = _write(runs, out, formats or FORMATS, _banks(banks, runs), others)
+    numbers = Numbers([found for one in written for found in one.numbers.runs])
     if as_json:
-        show_json(report_document(named))
+        show_json(numbers.document())
         return
-    _print(runs, named)
+    _print(runs, numbers)
     write("".join(f"written: {printable(path)}\n" for path in _shown(written)))
 
 
-def _named(summaries: list[Summary]) -> Named:
-    return list(zip(labels([summary.run for summary in summaries]), summaries, strict=True))
+@dataclass(frozen=True)
+class Opened:
+    """A run's records: those of the evidence suite, and of the outcome suite if it has them."""
+
+    run: Run
+    outcomes: OutcomeRun | None
 
 
-def _banks(names: Sequence[str]) -> list[Bank]:
-    """The banks named; without a name the shipped one, and none if that cannot be used: a report needs none."""
+def _banks(names: Sequence[str], runs: Sequence[Opened]) -> list[Bank]:
+    """The banks named that hold the evidence suite; without a name the shipped one, and none if that cannot be used: a
+    report needs none."""
+    if not any(one.run.header.has_evidence for one in runs):
+        return []
     if names:
-        return [open_bank(name) for name in names]
+        return [open_bank(name) for name in names if _holds(name, holds_evidence)]
     try:
         return [open_bank()]
     except EpisemError:
         return []
 
 
-def _write(runs: Sequence[Run], out: Path | None, formats: Sequence[str], banks: Sequence[Bank]) -> list[Written]:
+def _outcome_banks(names: Sequence[str]) -> Sequence[OutcomeBank]:
+    """The same for the outcome suite; several are one bank for the run that was made with them, and each for itself."""
+    if not names:
+        return at_hand(None)
+    known = [name for name in names if _holds(name, holds_outcomes)]
+    banks = [open_outcomes([name]) for name in known]
+    return [*banks, open_outcomes(known)] if len(banks) > 1 else banks
+
+
+def _holds(name: str, suite: Callable[[Path], bool]) -> bool:
+    return name == SHIPPED or suite(Path(name))
+
+
+def _write(
+    runs: Sequence[Opened],
+    out: Path | None,
+    formats: Sequence[str],
+    banks: Sequence[Bank],
+    outcome_banks: Sequence[OutcomeBank],
+) -> list[Written]:
     """Write the report's files: of all runs into ``out``, or of each run into its own directory."""
-    if out is not None:
-        return [write_runs(runs, out, banks, formats=formats)]
-    return [write_runs([run], run.directory, banks, formats=formats) for run in runs if run.directory is not None]
+    groups = [(list(runs), out)] if out is not None else [([one], one.run.directory) for one in runs]
+    return [
+        write_runs(
+            [one.run for one in group],
+            home,
+            banks,
+            formats=formats,
+            outcomes=[one.outcomes for one in group],
+            outcome_banks=outcome_banks,
+        )
+        for group, home in groups
+        if home is not None
+    ]
 
 
 def _shown(written: Sequence[Written]) -> list[Path]:
@@ -89,14 +126,21 @@ def _shown(written: Sequence[Written]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _print(runs: Sequence[Run], named: Named) -> None:
-    for run, (_, summary) in zip(runs, named, strict=True):
-        title = [f"== {printable(run.directory)}"] if len(named) > 1 else []
-        lines = summary_lines(summary, width() or PIPE_WIDTH, colour(), unicode=unicode())
-        write("\n".join([*title, *lines, *_remarks(run), "", ""]))
-    if len(named) > 1:
-        lines = comparison_lines(named, width() or PIPE_WIDTH, colour(), unicode=unicode())
+def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
+    page, colours, letters = width() or PIPE_WIDTH, colour(), unicode()
+    for one, found in zip(runs, numbers.runs, strict=True):
+        lines = [f"== {printable(one.run.directory)}"] if len(runs) > 1 else []
+        if found.evidence is not None:
+            lines += [*summary_lines(found.evidence, page, colours, unicode=letters), *_remarks(one.run), ""]
+        if found.outcomes is not None:
+            lines += [*outcome_lines(found.outcomes, page, colours, unicode=letters), ""]
+        write("\n".join([*lines, ""]))
+    if len(numbers.evidence) > 1:
+        lines = comparison_lines(numbers.evidence, page, colours, unicode=letters)
         write("\n".join(["== side by side", *lines, "", ""]))
+    if len(numbers.outcomes) > 1:
+        lines = outcome_comparison_lines(numbers.outcomes, page, colours, unicode=letters)
+        write("\n".join(["== outcomes side by side", *lines, "", ""]))
 
 
 def _remarks(run: Run) -> list[str]:

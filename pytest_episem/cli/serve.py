@@ -14,7 +14,8 @@ import click
 
 from pytest_episem.agents.mcp_server import FINAL_PATH, FINAL_TOOL, MCP_PATH, require_mcp, serve_http, serve_stdio
 from pytest_episem.bank import WORLDS, Task, WorldLabel
-from pytest_episem.cli.banks import bank_option, find_task, open_banks
+from pytest_episem.cli.banks import bank_option
+from pytest_episem.cli.find import find_task
 from pytest_episem.cli.output import write
 from pytest_episem.cli.play import deal
 from pytest_episem.cli.show import split_mask
@@ -66,7 +67,7 @@ def command(
       episem serve pr-58217 --http 127.0.0.1:8765 --record trials.jsonl
     """
     require_mcp()
-    found = find_task(open_banks(banks), task)
+    found = find_task(task, banks)
     dealt = secrets.randbelow(10**6) if seed is None else seed
     condition = deal(found, cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask), dealt)
     episode = Episode(TrialWorld(found, condition), turn_limit=CALL_LIMIT)
@@ -77,7 +78,7 @@ def command(
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_http(episode, *address, final_tool) if address else serve_stdio(episode, final_tool))
     episode.abandon("unfinished", "the agent went away without a last message")
-    _conclude(found, condition, episode, time.perf_counter() - started, record, name)
+    _conclude(found, condition, episode, time.perf_counter() - started, record, name, banks)
 
 
 async def _http(episode: Episode, host: str, port: int, final_tool: bool) -> None:
@@ -100,7 +101,13 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _conclude(
-    task: Task, condition: Condition, episode: Episode, seconds: float, record: Path | None, name: str
+    task: Task,
+    condition: Condition,
+    episode: Episode,
+    seconds: float,
+    record: Path | None,
+    name: str,
+    banks: tuple[str, ...],
 ) -> None:
     """Judge the ended episode, keep its record and say the verdict."""
     trial = Trial(
@@ -114,4 +121,4 @@ def _conclude(
     if record is not None:
         with record.open("a", encoding="ascii") as file:
             file.write(trial_to_json(trial, "serve", name) + "\n")
-    write(f"{judged(task, trial)}\n", error=True)
+    write(f"{judged(task, trial, banks)}\n", error=True)

@@ -29,7 +29,7 @@ def command(bank: str, reviewer: str, note: str, families: tuple[str, ...], date
       episem sign my_bank --reviewer "Ada Moreau" --note "read all instances" --family finance/refunds
     """
     directory = bank_directory(bank)
-    chosen = [chosen_part(directory, "", family) for family in families] or None
+    chosen = [chosen_part(directory, "", family, workflows=False) for family in families] or None
     day = date or datetime.date.today().isoformat()
     for name in sign_reviews(directory, reviewer, day, note, chosen):
         write(f"signed {printable(name)}\n")

@@ -10,26 +10,31 @@ from pathlib import Path
 import click
 
 from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.bank.load import SUITE
+from pytest_episem.bank.load import SUITE, bank_version
 from pytest_episem.cli.banks import SHIPPED, json_option
 from pytest_episem.cli.output import colour, show, show_json
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.report.validation_page import codes_dict, codes_page, validation_dict, validation_page
+from pytest_episem.outcomes.bank.codes import CODES as OUTCOME_CODES
+from pytest_episem.outcomes.bank.load import holds_evidence, holds_outcomes, template_names
+from pytest_episem.outcomes.bank.validate import validate_outcomes
+from pytest_episem.report.validation_page import Validation, codes_dict, codes_page, validation_dict, validation_page
 from pytest_episem.validate import CODES, validate_bank
 
 
 @click.command()
 @click.argument("bank", default=SHIPPED)
 @click.option("--domain", default="", help="Check one domain; the rest is read for comparison only.")
-@click.option("--family", default="", help="Check one family; write domain/family, or give --domain too.")
-@click.option("--codes", is_flag=True, help="Print the table of codes and check nothing.")
+@click.option("--family", default="", help="Check one family or workflow; write domain/name, or give --domain too.")
+@click.option("--codes", is_flag=True, help="Print the tables of codes and check nothing.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, bank: str, domain: str, family: str, codes: bool, as_json: bool) -> None:
-    """Check BANK, a directory, against every rule that a bank must meet; the shipped one by default.
+    """Check BANK, a directory, against every rule that a bank must meet; the shipped one by default. It may hold
+    families of the evidence suite, workflows of the outcome suite, or both.
 
     Prints every problem with file, instance, field and code, then the counts. The exit code is 1 if there is any
-    problem. The shipped bank is also held to its signed reviews and to its table of counts.
+    problem. The shipped bank is also held to its signed reviews, to its table of counts, and to the rule that each
+    promise of a contract decides some ending.
 
     \b
     Examples:
@@ -38,15 +43,32 @@ def command(ctx: click.Context, bank: str, domain: str, family: str, codes: bool
       episem validate --codes
     """
     if codes:
-        show_json(codes_dict(CODES.values())) if as_json else show(codes_page(CODES.values()))
+        tables = (list(CODES.values()), OUTCOME_CODES)
+        show_json(codes_dict(*tables)) if as_json else show(codes_page(*tables))
         return
     directory = bank_directory(bank)
     only = chosen_part(directory, domain, family)
-    shipped = directory.resolve() == shipped_bank_dir()
     with _working():
-        report = validate_bank(directory, shipped=shipped, only=only)
-    show_json(validation_dict(report)) if as_json else show(validation_page(report))
-    ctx.exit(0 if report.ok else 1)
+        found = _validate(directory, only)
+    show_json(validation_dict(found)) if as_json else show(validation_page(found))
+    ctx.exit(1 if found.problems else 0)
+
+
+def _validate(directory: Path, only: str) -> Validation:
+    """Check the suites that the bank holds, or the one that holds the part to check."""
+    shipped = directory.resolve() == shipped_bank_dir()
+    families, workflows = family_names(directory), template_names(directory)
+    in_both = not only or (_holds(families, only) and _holds(workflows, only))
+    evidence = outcomes = None
+    if holds_evidence(directory) and (in_both or not _holds(workflows, only)):
+        evidence = validate_bank(directory, shipped=shipped, only=only)
+    if holds_outcomes(directory) and (in_both or not _holds(families, only)):
+        outcomes = validate_outcomes(directory, capabilities=shipped, only=only)
+    return Validation(directory.name, bank_version(directory), evidence, outcomes)
+
+
+def _holds(names: list[str], only: str) -> bool:
+    return any(name == only or name.startswith(f"{only}/") for name in names)
 
 
 def bank_directory(bank: str) -> Path:
@@ -61,14 +83,20 @@ def bank_directory(bank: str) -> Path:
     return directory
 
 
-def chosen_part(directory: Path, domain: str, family: str) -> str:
-    """Return ``domain`` or ``domain/family`` of what is to be checked, empty for all.
+def family_names(directory: Path) -> list[str]:
+    """Return the names that the family files of the evidence suite have by their place, ``<domain>/<family>``."""
+    root = directory / SUITE if (directory / SUITE).is_dir() else directory
+    files = sorted(root.glob("*/*.yaml")) if holds_evidence(directory) else []
+    return [file.relative_to(root).as_posix().removesuffix(".yaml") for file in files]
+
+
+def chosen_part(directory: Path, domain: str, family: str, workflows: bool = True) -> str:
+    """Return ``domain`` or ``domain/family`` of what is to be checked, empty for all; a workflow stands for a family.
 
     Raises:
         EpisemError: the bank has no such domain or family, or the two options contradict each other.
     """
-    root = directory / SUITE if (directory / SUITE).is_dir() else directory
-    names = [file.relative_to(root).as_posix().removesuffix(".yaml") for file in sorted(root.glob("*/*.yaml"))]
+    names = [*family_names(directory), *(template_names(directory) if workflows else [])]
     domains = {name.split("/")[0] for name in names}
     if domain and domain not in domains:
         raise UnknownName("domain", domain, domains)

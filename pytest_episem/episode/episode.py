@@ -62,10 +62,14 @@ class Episode:
         world: a fresh world.
         turn_limit: after the calls of that many turns the episode is over, unfinished.
         instruction: the system instruction.
+        repeat: which rollout of its condition it is, from 0; an answer given to one repeat never serves another.
     """
 
-    def __init__(self, world: World, turn_limit: int = TURN_LIMIT, instruction: str = DEFAULT_INSTRUCTION) -> None:
+    def __init__(
+        self, world: World, turn_limit: int = TURN_LIMIT, instruction: str = DEFAULT_INSTRUCTION, repeat: int = 0
+    ) -> None:
         self.world = world
+        self.repeat = repeat
         self.instruction = instruction
         self.goal: str = world.task.goal
         self.turn_limit = turn_limit

@@ -17,7 +17,7 @@ from pytest_episem.errors import EpisemError, suggestion
 from pytest_episem.metrics.six import SIX, SixName
 from pytest_episem.metrics.tasks import TaskTrials, group
 from pytest_episem.records.run import BankId, RunHeader
-from pytest_episem.records.run_dir import Run, open_run
+from pytest_episem.records.run_dir import Run, open_evidence
 from pytest_episem.records.text import check_schema, dump_json, load_json, printable
 
 BASELINE_SCHEMA = "episem.baseline/1"
@@ -69,7 +69,7 @@ class Baseline:
             EpisemError: it is neither, or not sound; the message names the file.
         """
         if path.is_dir():
-            return cls.of_run(open_run(path, events=False))
+            return cls.of_run(open_evidence(path, "baselines are"))
         try:
             document = load_json(path.read_bytes())
         except OSError as fault:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 DRAWS = 10_000
 SEED = 20_240_229
@@ -66,6 +67,8 @@ class Bootstrap:
 
     def weights(self, families: int) -> npt.NDArray[np.float64]:
         """Return how often each family is drawn, shape (draws, families)."""
+        import numpy as np  # takes longer than the rest of the plugin, and a worker needs none of it
+
         if families not in self._weights:
             generator = np.random.Generator(np.random.PCG64(self.seed))
             picks = generator.integers(0, families, size=(self.draws, families))
@@ -76,6 +79,8 @@ class Bootstrap:
 
     def interval(self, sums: Sequence[Part]) -> tuple[float, float] | None:
         """Return the percentile interval of the ratio of sums over resampled families, unscaled."""
+        import numpy as np
+
         totals = self.weights(len(sums)) @ np.asarray(sums, dtype=np.float64)
         ratios = totals[:, 0] / totals[:, 1]
         tail = 100 * (1 - LEVEL) / 2

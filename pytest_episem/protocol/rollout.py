@@ -43,7 +43,7 @@ class TrialWorld(World):
 def start_episode(task: Task, condition: Condition, agent: Agent, settings: RunSettings) -> Episode:
     """Return the fresh episode of ``condition`` for ``agent``."""
     limit = settings.turn_limit or agent.turn_limit
-    return Episode(TrialWorld(task, condition), turn_limit=limit, instruction=settings.instruction)
+    return Episode(TrialWorld(task, condition), limit, settings.instruction, condition.repeat)
 
 
 class Rollout:

@@ -38,7 +38,7 @@ def csv_text(table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     header: list[str] = []
     for column, wide in zip(table.columns, spread, strict=True):
-        header += [f"{column.key}{part}" for part in (_PARTS if wide else ("",))]
+        header += [_plain(f"{column.key}{part}") for part in (_PARTS if wide else ("",))]
     writer.writerow(header)
     for row in table.rows:
         writer.writerow([field for cell, wide in zip(row, spread, strict=True) for field in _fields(cell, wide)])

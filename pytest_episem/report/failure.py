@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from pytest_episem.bank import Task
+from pytest_episem.bank.load import bank_options
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.text import escaped
 
@@ -82,8 +82,7 @@ def show_command(trial: Trial, banks: Sequence[str] = ()) -> str:
     """Return the command that shows what the agent sees in this condition, and what is hidden."""
     c = trial.condition
     mask = f" --mask {','.join(c.mask)}" if c.mask else ""
-    named = "".join(f" --bank {shlex.quote(bank)}" for bank in banks)
-    return f"episem show {c.task} --world {c.world} --setting {c.setting}{mask}{named}"
+    return f"episem show {c.task} --world {c.world} --setting {c.setting}{mask}{bank_options(banks)}"
 
 
 def _block(title: str, rows: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,14 +19,18 @@ from pytest_episem.bank import Bank, BankError, shipped_bank
 from pytest_episem.metrics.intervals import Estimate
 from pytest_episem.metrics.six import SIX
 from pytest_episem.metrics.summary import Summary
+from pytest_episem.outcomes.bank.load import OutcomeBank
+from pytest_episem.outcomes.summary import Named as Outcomes
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.run_dir import Run
 from pytest_episem.records.text import escaped, printable
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
-from pytest_episem.report.failure import show_command
 from pytest_episem.report.figures import figures
-from pytest_episem.report.tables import Cell, Column, GateLine, Named, gates_table, tables
+from pytest_episem.report.outcome_cases import embed_cases
+from pytest_episem.report.outcome_tables import outcome_tables
+from pytest_episem.report.outcome_words import warnings as remarks
+from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 from pytest_episem.report.trials import embed
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -38,13 +42,18 @@ def html(
     failing: Sequence[tuple[str, Sequence[Kind]]],
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
+    outcomes: Outcomes = (),
+    outcome_banks: Sequence[OutcomeBank] = (),
+    more: Iterable[Table] = (),
 ) -> str:
     """Return the page of one run or of several side by side.
 
     ``named`` and ``runs`` are the same runs as numbers and as records with their event logs. ``banks`` explain the
-    tasks, each run by the one whose hash it carries; ``None`` takes the shipped one.
+    tasks, each run by the one whose hash it carries; ``None`` takes the shipped one. ``outcomes`` are the runs of the
+    outcome suite, explained by ``outcome_banks``; ``more`` are tables to stand behind ours.
     """
-    script = _asset("report.js")
+    script = "\n".join(map(_asset, ["common.js", *["report.js"] * bool(named), *["cases.js"] * bool(outcomes)]))
+    shown = tables(named) if named else []
     names = [name for name, _ in named]
     page: str = (
         _environment()
@@ -58,12 +67,17 @@ def html(
             six=SIX,
             warnings=[(name, lines) for name, summary in named if (lines := warnings(summary))],
             failing=[(number, name, kinds) for number, (name, kinds) in enumerate(failing)],
-            figures=figures(named),
-            tables=[table for table in tables(named) if table.key != "table-1"],
-            table_1=next(table for table in tables(named) if table.key == "table-1"),
+            figures=figures(named) if named else [],
+            tables=[*(table for table in shown if table.key != "table-1"), *more],
+            table_1=next((table for table in shown if table.key == "table-1"), None),
             gates=gates_table(gates) if gates else None,
             failed_gates=sum(not gate.passed for gate in gates),
-            data=embed(names, runs, _shipped() if banks is None else banks),
+            data=embed(names, runs, _shipped() if banks is None else banks) if named else None,
+            browsed="trial" if named else "case",
+            outcomes=outcomes,
+            outcome_warnings=[(name, found) for name, summary in outcomes if (found := list(remarks(summary)))],
+            outcome_tables=outcome_tables(outcomes) if outcomes else [],
+            cases=embed_cases(outcomes, outcome_banks) if outcomes else None,
         )
     )
     return page
@@ -137,7 +151,6 @@ def _environment() -> Any:
         "label": words.label,
         "svg": _trusted,
         "link": _link,
-        "show_command": show_command,
         "anchor": lambda text: printable(text).lower().replace(" ", "-"),
     }
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)

@@ -67,11 +67,14 @@ def rows(pairs: Iterable[tuple[Cell, Cell]], by: int = 2, label_width: int = 0) 
     return Capped(indented(grid, by), PROSE + by)
 
 
-def table(columns: Sequence[tuple[str, Justify]], lines: Iterable[Sequence[Cell]], by: int = 2) -> RenderableType:
-    """Return a table without lines whose last column may wrap, and the first one where nothing else helps."""
+def table(
+    columns: Sequence[tuple[str, Justify]], lines: Iterable[Sequence[Cell]], by: int = 2, whole_names: bool = False
+) -> RenderableType:
+    """Return a table without lines whose last column may wrap, and the first one where nothing else helps; with
+    ``whole_names`` the last one alone."""
     found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=LABEL)
     for number, (name, justify) in enumerate(columns):
-        may_wrap = number in (0, len(columns) - 1)
+        may_wrap = number == len(columns) - 1 or (number == 0 and not whole_names)
         found.add_column(text(name), justify=justify, no_wrap=not may_wrap, overflow="fold")
     for line in lines:
         found.add_row(*(_cell(cell) for cell in line))

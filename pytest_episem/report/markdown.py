@@ -13,14 +13,20 @@ from pytest_episem.metrics.intervals import Estimate
 from pytest_episem.metrics.six import SIX
 from pytest_episem.metrics.summary import Summary
 from pytest_episem.metrics.tables import BOUNDARY_CLASSES
+from pytest_episem.outcomes.summary import Named as Outcomes
+from pytest_episem.outcomes.summary import OutcomeSummary
 from pytest_episem.records.text import printable
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command
+from pytest_episem.report.outcome_tables import outcome_tables
+from pytest_episem.report.outcome_words import against, case_command, warnings
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 
 LIMIT = 60_000
 """Bytes of UTF-8 a report takes at most; GitHub refuses comments over 65,536 characters."""
+FAULTS = 10
+"""Cases of the outcome suite that count against a run and are named."""
 _LONGEST = 160
 _SAFE = re.compile(r"[^A-Za-z0-9 /,.=-]|(?i:(?<=www)\.)")
 _ARROWS = {"higher": "↑", "lower": "↓"}
@@ -34,26 +40,74 @@ def code(text: object, longest: int = _LONGEST) -> str:
 
 
 def markdown(
-    runs: Named, failing: Sequence[tuple[str, Sequence[Kind]]] = (), gates: Sequence[GateLine] = (), limit: int = LIMIT
+    runs: Named,
+    failing: Sequence[tuple[str, Sequence[Kind]]] = (),
+    gates: Sequence[GateLine] = (),
+    limit: int = LIMIT,
+    outcomes: Outcomes = (),
+    more: Iterable[Table] = (),
 ) -> str:
     """Return the report of one run or of several side by side.
 
-    ``failing`` holds each run's kinds of failure under its name, ``gates`` the verdicts if there were any. Sections
-    that would make the text longer than ``limit`` bytes are left out and named at the end.
+    ``failing`` holds each run's kinds of failure under its name, ``gates`` the verdicts if there were any, ``outcomes``
+    the runs of the outcome suite, ``more`` tables to stand behind ours. Sections that would make the text longer than
+    ``limit`` bytes are left out and named at the end.
     """
-    lead = [_title(runs), *(_identity(summary) for _, summary in runs)]
+    lead = [_title([name for name, _ in runs or outcomes]), *(_identity(summary) for _, summary in runs)]
+    lead += [outcome_identity(summary) for _, summary in outcomes]
     lead += [line for name, summary in runs for line in _warnings(name, summary, len(runs) > 1)]
+    lead += [line for name, summary in outcomes for line in _outcome_warnings(name, summary, len(outcomes) > 1)]
     sections: list[tuple[str, Callable[[], str]]] = []
     if gates:
         sections.append(("gates", lambda: _gates(gates)))
+    if runs:
+        sections += _evidence(runs, failing)
+    if outcomes:
+        sections += _outcomes(outcomes)
+    sections += [(table.title, lambda t=table: _folded(t)) for table in more]  # type: ignore[misc]
+    return _within(limit, "\n\n".join(lead), sections)
+
+
+def _evidence(runs: Named, failing: Sequence[tuple[str, Sequence[Kind]]]) -> list[tuple[str, Callable[[], str]]]:
+    sections: list[tuple[str, Callable[[], str]]] = []
     sections.append(("the six", lambda: _six(runs)))
     sections.append(("boundary", lambda: _boundary(runs)))
+    banks = {name: words.banks_of(summary.run["bank"]["name"]) for name, summary in runs}
     for name, kinds in failing:
-        sections.append((f"failing examples of {name}", lambda n=name, k=kinds: _failing(n, k, len(runs) > 1)))  # type: ignore[misc]
+        some = _failing(name, kinds, len(runs) > 1, banks.get(name, []))
+        sections.append((f"failing examples of {name}", lambda text=some: text))  # type: ignore[misc]
     for table in sorted(tables(runs), key=lambda t: t.key not in ("domains",)):
         if table.key not in ("table-1", "table-10"):
             sections.append((table.title, lambda t=table: _folded(t)))  # type: ignore[misc]
-    return _within(limit, "\n\n".join(lead), sections)
+    return sections
+
+
+def _outcomes(runs: Outcomes) -> list[tuple[str, Callable[[], str]]]:
+    sections: list[tuple[str, Callable[[], str]]] = []
+    for table in outcome_tables(runs):
+        draw = _headed if table.key == "outcomes" else _folded
+        sections.append((table.title, lambda t=table, d=draw: d(t)))  # type: ignore[misc]
+        if table.key == "outcomes":
+            for name, summary in runs:
+                of = f" of {code(name, 80)}" if len(runs) > 1 else ""
+                sections.append((f"faults of {name}", lambda s=summary, o=of: _faults(s, o)))  # type: ignore[misc]
+    return sections
+
+
+def _faults(summary: OutcomeSummary, of: str) -> str:
+    found = [(name, said) for name, judged in summary.cases.items() if (said := against(judged))]
+    if not found:
+        return ""
+    lines = [f"### {words.plural(len(found), 'case')}{of} that {'counts' if len(found) == 1 else 'count'} against it\n"]
+    for name, said in found[:FAULTS]:
+        lines.append(f"- {code(name, 240)}<br>{code(said, 300)}<br>{code(case_command(summary, name), 300)}")
+    if len(found) > FAULTS:
+        lines.append(f"- and {len(found) - FAULTS:,} more")
+    return "\n".join(lines)
+
+
+def _headed(table: Table) -> str:
+    return f"### {table.title}\n\n{_table(table)}\n\n{table.note}"
 
 
 def _within(limit: int, lead: str, sections: Iterable[tuple[str, Callable[[], str]]]) -> str:
@@ -72,10 +126,28 @@ def _within(limit: int, lead: str, sections: Iterable[tuple[str, Callable[[], st
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _title(runs: Named) -> str:
-    if len(runs) == 1:
-        return f"## EpiSEM: {code(runs[0][0], 100)}"
-    return f"## EpiSEM: {len(runs)} runs side by side"
+def _title(names: Sequence[str]) -> str:
+    return f"## EpiSEM: {code(names[0], 100) if len(names) == 1 else f'{len(names)} runs side by side'}"
+
+
+def outcome_identity(summary: OutcomeSummary) -> str:
+    """Return what a run of the outcome suite is, in a line of Markdown."""
+    about, bank = summary.run, summary.run["bank"]
+    parts = [
+        f"outcomes of {code(about['agent'], 80)}",
+        f"{summary.row.runs:,} of {words.plural(len(summary.planned), about['cases'].removesuffix('s'))}",
+        words.plural(len(summary.templates), "template"),
+        f"shield {'on' if about['shield'] else 'off'}",
+        f"bank {code(bank['name'], 60)} {code(bank['version'], 30)} {code(bank['hash'][:12])}",
+        f"run {code(about['run'], 60)}",
+    ]
+    return " · ".join(parts)
+
+
+def _outcome_warnings(name: str, summary: OutcomeSummary, several: bool) -> Iterator[str]:
+    whose = f" {code(name, 80)}:" if several else ""
+    for mark, line in warnings(summary):
+        yield f"> ⚠️ **{mark.capitalize()}.**{whose} {code(line, 400)}"
 
 
 def _identity(summary: Summary) -> str:
@@ -137,7 +209,7 @@ def _boundary(runs: Named) -> str:
     return "\n\n".join(lines)
 
 
-def _failing(name: str, kinds: Sequence[Kind], several: bool) -> str:
+def _failing(name: str, kinds: Sequence[Kind], several: bool, banks: Sequence[str]) -> str:
     if not kinds:
         return ""
     count = sum(kind.count for kind in kinds)
@@ -145,7 +217,8 @@ def _failing(name: str, kinds: Sequence[Kind], several: bool) -> str:
     lines = [f"### {count:,} failing conditions{whose}"]
     for kind in kinds:
         lines.append(f"\n**{kind.count:,}: {kind.title}**\n")
-        lines += [f"- {code(trial.condition.id, 240)}<br>{code(show_command(trial), 300)}" for trial in kind.examples]
+        for trial in kind.examples:
+            lines.append(f"- {code(trial.condition.id, 240)}<br>{code(show_command(trial, banks), 300)}")
     return "\n".join(lines)
 
 
@@ -156,10 +229,15 @@ def _folded(table: Table) -> str:
 
 def _table(table: Table) -> str:
     arrows = [f" {_ARROWS[column.better]}" if column.better else "" for column in table.columns]
-    head = [f"{column.title}{arrow}" for column, arrow in zip(table.columns, arrows, strict=True)]
+    head = [f"{_heading(column)}{arrow}" for column, arrow in zip(table.columns, arrows, strict=True)]
     rule = [":--" if column.unit == "text" else "--:" for column in table.columns]
     rows = [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def _heading(column: Column) -> str:
+    """A column's title; one named after a run is not ours."""
+    return code(column.title, 80) if ":" in column.key else column.title
 
 
 def _cell(cell: Cell, column: Column) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import RenderableType
 
+from pytest_episem.outcomes.run_dir import OutcomeRun
 from pytest_episem.records.run_dir import Run
 from pytest_episem.report.layout import Cell, Justify, counted, page, prose, table, text
 
@@ -56,6 +58,27 @@ def merge_page(shards: list[Shard], joined: Run, out: Path) -> RenderableType:
         notes.append("torn: a last record that a killed run left half written was skipped")
     lines = [_line(shard) for shard in shards]
     return page(table(_COLUMNS, [*lines, _line(whole)], by=0), text(""), *(prose(note, 0) for note in notes))
+
+
+_CASE_COLUMNS: list[tuple[str, Justify]] = [
+    ("run", "left"),
+    ("cases planned", "right"),
+    ("recorded", "right"),
+    ("missing", "right"),
+    ("torn", "right"),
+]
+
+
+def outcome_merge_page(shards: Sequence[OutcomeRun | None], joined: OutcomeRun) -> RenderableType:
+    """Return the same for the outcome suite: a line for each shard and one for the run they make."""
+    found = [run for run in (*shards, joined) if run is not None]
+    note = f"run {joined.header.run}, outcome suite of {joined.plan.agent}"
+    return page(table(_CASE_COLUMNS, [_case_line(run) for run in found], by=0), text(""), prose(note, 0))
+
+
+def _case_line(run: OutcomeRun) -> list[Cell]:
+    planned, recorded = len(run.plan.planned), len(run.records)
+    return [str(run.directory), *(f"{number:,}" for number in (planned, recorded, planned - recorded, int(run.torn)))]
 
 
 def _line(shard: Shard) -> list[Cell]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -58,9 +60,9 @@ def observation_page(observation: Observation, episode: Episode) -> RenderableTy
     return page(indented(json_text(observation.content, indent=2)), *([indented(count)] if count else []))
 
 
-def verdict_page(task: Task, trial: Trial) -> RenderableType:
-    """Return how the episode was judged, and all that had been hidden."""
-    first, *lines = judged(task, trial).split("\n")
+def verdict_page(task: Task, trial: Trial, banks: Sequence[str] = ()) -> RenderableType:
+    """Return how the episode was judged, and all that had been hidden; ``banks`` are those that were named."""
+    first, *lines = judged(task, trial, banks).split("\n")
     style = GOOD if first.startswith("passed") else BAD if first.startswith("failed") else NOTE
     pairs: list[tuple[Cell, Cell]] = [(line[:11].strip(), Text(line[11:])) for line in lines]
     return page(heading("How it was judged"), prose(Text(first, style=style)), rows(pairs))

@@ -1,4 +1,5 @@
-"""The retained reports: the built-in agents over the whole shipped bank, as a worked example of every output.
+"""The retained reports: the built-in agents over the whole shipped bank, and the outcome suite's controllers over all
+of theirs, as a worked example of every output.
 
 ``python -m pytest_episem.report.retained`` writes them anew into ``reports/``; ``--check`` only says whether they are
 what the code, the bank and the agents at hand give, and exits 1 if not. Times and names of runs, which no two runs
@@ -20,11 +21,13 @@ from pytest_episem import __version__
 from pytest_episem.agents import known_agent, known_agent_names
 from pytest_episem.bank import Bank, shipped_bank
 from pytest_episem.errors import EpisemError
+from pytest_episem.outcomes.bank.load import shipped_outcomes
 from pytest_episem.protocol.plan import fixed_conditions
 from pytest_episem.protocol.runner import Runner, RunSettings
 from pytest_episem.protocol.version import PROTOCOL_VERSION
 from pytest_episem.records.run import BankId, PlanTask, RunHeader
 from pytest_episem.records.run_dir import Run
+from pytest_episem.report.retained_outcomes import write_retained_outcomes
 from pytest_episem.report.write import write_runs
 
 HOME = Path(__file__).resolve().parent.parent.parent / "reports"
@@ -67,13 +70,15 @@ def _plan(task_id: str, bank: Bank) -> PlanTask:
 
 
 def write_retained(out: Path) -> list[Path]:
-    """Write a folder an agent (numbers and Markdown) and the common page of all; return the files."""
+    """Write a folder an agent (numbers and Markdown), the common page of all, and the outcome suite's; return the
+    files."""
     bank = shipped_bank()
     runs = [retained_run(name, bank) for name in known_agent_names()]
     files: list[Path] = []
     for run in runs:
         files += write_runs([run], out / run.header.run, [bank], formats=FORMATS).files
-    return files + write_runs(runs, out, [bank], formats=TOGETHER).files
+    files += write_runs(runs, out, [bank], formats=TOGETHER).files
+    return files + write_retained_outcomes(shipped_outcomes(), out / "outcomes")
 
 
 def differences(home: Path, fresh: Path, files: list[Path]) -> list[str]:

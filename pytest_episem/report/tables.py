@@ -322,6 +322,8 @@ def records(runs: Named) -> Table:
         Column("unknown_cost", "Rollouts of unknown cost", "count"),
     )
     note = "An error is an infrastructure failure: it has no outcome and enters no rate. Unknown is never counted as 0."
+    if any(summary.usage["cached_requests"] for _, summary in runs):
+        note += " Tokens are those of all answers, also from the cache; the cost is that of the requests sent."
     return Table("records", "Records and usage", note, columns, _by_run(runs, _record_cells))
 
 

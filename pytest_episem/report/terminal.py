@@ -6,10 +6,9 @@ Lines come laid out for a width of 60 columns and more; without colour they hold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -18,13 +17,21 @@ from pytest_episem.metrics.six import SIX
 from pytest_episem.metrics.summary import Summary
 from pytest_episem.metrics.tables import BOUNDARY_CLASSES, CAUSES
 from pytest_episem.report import words
-from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, render, text
-from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Cell, Column, Named, Table, tables
+from pytest_episem.report.grids import (
+    BAR,
+    LEAST_WIDTH,
+    NORMAL,
+    empty_grid,
+    laid_out,
+    meter,
+    one_run_table,
+    plain_cell,
+    spaced,
+    starred,
+)
+from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
+from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Column, Named, tables
 
-LEAST_WIDTH = 60
-QUIET, NORMAL, EVERYTHING = -1, 0, 1
-_ASCII = str.maketrans({"█": "#", "░": ".", "—": "-", "↑": "^", "↓": "v", "→": ">", "·": "|", "…": "~"})
-_BAR = 24
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -38,17 +45,17 @@ def summary_lines(
     width = max(width, LEAST_WIDTH)
     if verbosity < NORMAL:
         short = [_identity(summary), *_warnings(summary), *_short_six(summary, width)]
-        return _lines(Group(*short), width, colour, unicode)
+        return laid_out(Group(*short), width, colour, unicode)
     blocks: list[RenderableType] = [
         _identity(summary),
         _usage(summary),
         *_warnings(summary),
-        _spaced(_six(summary, width)),
-        *map(_spaced, _overview(summary, width)),
+        spaced(_six(summary, width)),
+        *map(spaced, _overview(summary, width)),
     ]
     if verbosity > NORMAL:
-        blocks += [_spaced(_any_table(table, width)) for table in tables([("", summary)]) if table.key not in _SHOWN]
-    return _lines(Group(*blocks), width, colour, unicode)
+        blocks += [spaced(one_run_table(table, width)) for table in tables([("", summary)]) if table.key not in _SHOWN]
+    return laid_out(Group(*blocks), width, colour, unicode)
 
 
 _SHOWN = {"table-1", "table-10", "domains", "controls", "records"}
@@ -57,22 +64,13 @@ _SHOWN = {"table-1", "table-10", "domains", "controls", "records"}
 
 def comparison_lines(runs: Named, width: int, colour: bool, unicode: bool = True) -> list[str]:
     """Return several runs side by side as the paper's Table 1 does, then what each lacks."""
-    grid = _grid([MODEL, *SIX_COLUMNS])
+    grid = empty_grid([MODEL, *SIX_COLUMNS])
     for name, summary in runs:
-        grid.add_row(text(name), *(_value(found) for found in summary.six.values()))
+        grid.add_row(text(name), *(starred(found) for found in summary.six.values()))
     blocks: list[RenderableType] = [grid]
     for name, summary in runs:
         blocks += [Text.assemble(text(f"{name}: ", LABEL), line) for line in _warnings(summary)]
-    return _lines(Group(*blocks), max(width, LEAST_WIDTH), colour, unicode)
-
-
-def _lines(block: RenderableType, width: int, colour: bool, unicode: bool) -> list[str]:
-    page = render(block, width, colour)
-    return (page if unicode else page.translate(_ASCII)).splitlines()
-
-
-def _spaced(block: RenderableType) -> RenderableType:
-    return Padding(block, (1, 0, 0, 0), expand=False)
+    return laid_out(Group(*blocks), max(width, LEAST_WIDTH), colour, unicode)
 
 
 def _identity(summary: Summary) -> Text:
@@ -139,7 +137,7 @@ def _six(summary: Summary, width: int) -> RenderableType:
     if covers:
         grid.add_column("coverage", justify="right", no_wrap=True)
         room -= 10
-    bar = min(_BAR, room) if room >= 4 else 0
+    bar = min(BAR, room) if room >= 4 else 0
     if bar:
         grid.add_column("", no_wrap=True)
     for name, metric in SIX.items():
@@ -153,18 +151,9 @@ def _six(summary: Summary, width: int) -> RenderableType:
         if covers:
             row.append(Text(words.coverage(found), style=f"bold {BAD}" if found.coverage < 1 else LABEL))
         if bar:
-            row.append(_bar(found.value, bar, GOOD if metric.better == "higher" else BAD))
+            row.append(meter(found.value, bar, GOOD if metric.better == "higher" else BAD))
         grid.add_row(*row)
     return grid
-
-
-def _bar(value: float | None, width: int, style: str) -> Text:
-    if value is None:
-        return Text("")
-    filled = round(width * min(max(value, 0.0), 100.0) / 100)
-    if value > 0:
-        filled = max(filled, 1)
-    return Text.assemble(("█" * filled, style), ("░" * (width - filled), LABEL))
 
 
 def _overview(summary: Summary, width: int) -> Iterable[RenderableType]:
@@ -189,7 +178,7 @@ def _bars(title: str, rows: Iterable[tuple[str, Estimate, str]], width: int, cou
     for name, found, style in rows:
         tasks = [Text(words.amount(found.numerator))] if counts else []
         value = Text(words.number(found.value), style="bold")
-        grid.add_row(text(name), *tasks, value, _bar(found.value, 12 if width < 80 else _BAR, style))
+        grid.add_row(text(name), *tasks, value, meter(found.value, 12 if width < 80 else BAR, style))
     return grid
 
 
@@ -209,10 +198,10 @@ def _boundary(summary: Summary, width: int) -> RenderableType:
 def _domains(summary: Summary, width: int) -> RenderableType:
     pairs = width >= 70
     counted = [Column("pairs", "pairs", "count")] if pairs else []
-    grid = _grid([Column("domain", "domain", "text"), *counted, *SIX_COLUMNS])
+    grid = empty_grid([Column("domain", "domain", "text"), *counted, *SIX_COLUMNS])
     for name, domain in summary.domains.items():
-        counts = [_plain(domain["pairs"])] if pairs else []
-        grid.add_row(text(name), *counts, *(_value(found) for found in domain["six"].values()))
+        counts = [plain_cell(domain["pairs"])] if pairs else []
+        grid.add_row(text(name), *counts, *(starred(found) for found in domain["six"].values()))
     return grid
 
 
@@ -249,9 +238,9 @@ def _controls(summary: Summary) -> RenderableType:
     columns += [
         Column(key, title.replace("irrelevant mask", "irrelevant")) for key, title in words.CONTROL_ROWS.items()
     ]
-    grid = _grid(columns)
+    grid = empty_grid(columns)
     for rate, title in (("ucr", "UCR"), ("sws", "SWS")):
-        grid.add_row(text(title), *(_value(summary.controls[key][rate]) for key in words.CONTROL_ROWS))
+        grid.add_row(text(title), *(starred(summary.controls[key][rate]) for key in words.CONTROL_ROWS))
     prohibited = summary.controls["prohibited_in_safe_world"]
     if not prohibited:
         return grid
@@ -262,62 +251,10 @@ def _controls(summary: Summary) -> RenderableType:
 def _causes(summary: Summary) -> RenderableType:
     causes = [c for c in CAUSES if any(row["causes"][c].numerator for row in summary.evidence.values())]
     columns = [Column("setting", "unsafe commits by cause", "text"), Column("n", "all", "count")]
-    grid = _grid([*columns, *(Column(cause, cause, "count") for cause in causes)])
+    grid = empty_grid([*columns, *(Column(cause, cause, "count") for cause in causes)])
     for key, title in words.EVIDENCE_ROWS.items():
         found = summary.evidence[key]
         if found["unsafe_commits"]:
             counts = [Text(words.amount(found["causes"][cause].numerator)) for cause in causes]
-            grid.add_row(text(title), _plain(found["unsafe_commits"]), *counts)
-    return grid
-
-
-def _grid(columns: Sequence[Column]) -> Grid:
-    """An empty table. Where room is scarce the words give way, never a figure."""
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=LABEL)
-    for column in columns:
-        if column.unit == "text":
-            grid.add_column(column.title, overflow="fold", min_width=min(len(column.title), 7))
-        else:
-            grid.add_column(column.brief.replace(" ", "\n"), justify="right", no_wrap=True)
-    return grid
-
-
-def _value(found: Estimate) -> Text:
-    value = Text(words.number(found.value))
-    if found.coverage < 1:
-        value.append("*", style=BAD)
-    return value
-
-
-def _plain(value: Cell, column: Column | None = None) -> Text:
-    if isinstance(value, Estimate):
-        unit = column.unit if column else "%"
-        return Text.assemble(words.value(value, unit), (f" {words.interval(value, unit)}", LABEL))
-    if isinstance(value, str):
-        return text(value)
-    return Text(words.number(value, column.unit if column else "count"))
-
-
-def _any_table(table: Table, width: int) -> RenderableType:
-    """A table of one run: as a grid, or where that has no room or only one row, its rows as lists."""
-    title = text(table.title, "bold")
-    columns, rows = table.columns[1:], [row[1:] for row in table.rows]
-    if table.heads == 1:
-        return Group(title, _list(columns, rows[0]))
-    if width < 22 + 7 * (len(columns) - table.heads + 1):
-        lists = (Padding(_list(columns, row), (0, 0, 1, 0), expand=False) for row in rows)
-        return Group(title, *lists)
-    grid = _grid(columns)
-    for row in rows:
-        cells = zip(columns, row, strict=True)
-        grid.add_row(*(_value(cell) if isinstance(cell, Estimate) else _plain(cell, column) for column, cell in cells))
-    return Group(title, grid)
-
-
-def _list(columns: Sequence[Column], row: Sequence[Cell]) -> RenderableType:
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for column, cell in zip(columns, row, strict=True):
-        grid.add_row(text(column.title), _plain(cell, column))
+            grid.add_row(text(title), plain_cell(found["unsafe_commits"]), *counts)
     return grid

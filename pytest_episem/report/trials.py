@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_episem.bank import Bank, Exposure, Task
+from pytest_episem.bank.load import bank_options
 from pytest_episem.bank.task import Element
 from pytest_episem.metrics.tables import total_tokens
 from pytest_episem.protocol.trial import Trial
@@ -22,6 +24,7 @@ from pytest_episem.records.run_dir import Run
 from pytest_episem.report.examples import kind
 from pytest_episem.report.failure import fault
 from pytest_episem.report.task_view import plain_value
+from pytest_episem.report.words import banks_of
 
 _WORLDS = ("unsafe", "safe")
 _LISTS = ("mask", "verdict", "fault", "kind", "cause", "error")
@@ -46,25 +49,29 @@ def pack(value: Any) -> str:
 def embed(names: Sequence[str], runs: Sequence[Run], banks: Iterable[Bank]) -> Embedded:
     """Return the data of the trial browser for runs listed under ``names``."""
     by_hash = {bank.hash: bank for bank in banks}
-    sorted_trials = [sorted(run.trials.values(), key=_order) for run in runs]
+    known = {run.header.bank.hash: by_hash[run.header.bank.hash] for run in runs if run.header.bank.hash in by_hash}
     tasks = sorted({task.task for run in runs for task in run.plan})
     index = _Index(tasks)
-    blocks: list[dict[str, Any]] = [{"task": {}, "trials": {}} for _ in tasks]
-    for number, (run, trials) in enumerate(zip(runs, sorted_trials, strict=True)):
-        for trial in trials:
-            place = index.add(number, trial)
-            blocks[place]["trials"].setdefault(str(number), []).append(_transcript(trial))
-        bank = by_hash.get(run.header.bank.hash)
-        if bank is not None:
-            _explain(blocks, tasks, bank)
+    of_task: list[dict[int, list[Trial]]] = [{} for _ in tasks]
+    for number, run in enumerate(runs):
+        for trial in sorted(run.trials.values(), key=_order):
+            of_task[index.add(number, trial)].setdefault(number, []).append(trial)
+    blocks = [pack(_block(task, trials, runs, known)) for task, trials in zip(tasks, of_task, strict=True)]
     heads = [_run_head(name, run, by_hash) for name, run in zip(names, runs, strict=True)]
-    return Embedded(pack(index.document(heads)), [pack(block) for block in blocks], index.count)
+    return Embedded(pack(index.document(heads)), blocks, index.count)
 
 
-def _explain(blocks: list[dict[str, Any]], tasks: Sequence[str], bank: Bank) -> None:
-    for block, task in zip(blocks, tasks, strict=True):
-        if task in bank.tasks and bank.hash not in block["task"]:
-            block["task"][bank.hash] = knowledge(bank.tasks[task])
+def _block(
+    task: str, trials: Mapping[int, list[Trial]], runs: Sequence[Run], known: Mapping[str, Bank]
+) -> dict[str, Any]:
+    """Return what the banks know of a task, and its transcripts run by run: all that is held at a time."""
+    return {
+        "task": {name: knowledge(bank.tasks[task]) for name, bank in known.items() if task in bank.tasks},
+        "trials": {
+            str(number): [_transcript(trial) for trial in runs[number].whole_trials(some)]
+            for number, some in trials.items()
+        },
+    }
 
 
 def _order(trial: Trial) -> tuple[Any, ...]:
@@ -75,11 +82,14 @@ def _order(trial: Trial) -> tuple[Any, ...]:
 
 def _run_head(name: str, run: Run, by_hash: Mapping[str, Bank]) -> dict[str, Any]:
     header = run.header
+    banks = banks_of(header.bank.name)
     return {
         "name": name,
         "run": header.run,
         "option": f"--episem-model={header.model}" if header.model else "",
         "bank": header.bank.hash,
+        "shown_in": bank_options(banks),
+        "run_in": "".join(f"{shlex.quote(f'--episem-bank={bank}')} " for bank in banks),
         "explained": header.bank.hash in by_hash,
         "instruction": str(header.settings.get("instruction", "")),
     }

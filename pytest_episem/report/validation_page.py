@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from pytest_episem.bank import Problem
+from pytest_episem.outcomes.bank.validate import OutcomeReport
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, Justify, counted, heading, page, prose, rows, table, text
 from pytest_episem.validate import Code, Count, Report
 
@@ -24,16 +26,47 @@ _COUNTS: list[tuple[str, Justify]] = [
     ("irrelevant", "right"),
     ("masks", "right"),
 ]
+_WORKFLOWS: list[tuple[str, Justify]] = [
+    ("domain", "left"),
+    ("workflows", "right"),
+    ("worlds", "right"),
+    ("largest", "right"),
+]
 
 
-def validation_dict(report: Report) -> dict[str, Any]:
-    """Return the JSON form, schema ``episem.validation/1``."""
-    return {"schema": VALIDATION_SCHEMA, **report.to_dict()}
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What was found in a bank: a report for each suite that was checked, at least one."""
+
+    bank: str
+    version: str
+    evidence: Report | None
+    outcomes: OutcomeReport | None
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of both suites."""
+        return [problem for report in (self.evidence, self.outcomes) if report for problem in report.problems]
 
 
-def validation_page(report: Report) -> RenderableType:
+def validation_dict(found: Validation) -> dict[str, Any]:
+    """Return the JSON form, schema ``episem.validation/1``: ``problems`` are those of both suites."""
+    evidence = found.evidence.to_dict() if found.evidence else {"bank": found.bank, "version": found.version}
+    outcomes = {"outcomes": found.outcomes.to_dict()} if found.outcomes else {}
+    problems = [asdict(problem) for problem in found.problems]
+    return {"schema": VALIDATION_SCHEMA, **evidence, "ok": not problems, "problems": problems, **outcomes}
+
+
+def validation_page(found: Validation) -> RenderableType:
     """Return every problem, how many each code has, the counts and the verdict."""
-    return page(*(_problem(problem) for problem in report.problems), *_codes_found(report), *_counts(report))
+    problems = found.problems
+    codes = Counter(problem.code for problem in problems)
+    blocks: list[RenderableType] = [_problem(problem) for problem in problems]
+    if codes:
+        blocks += [heading("Problems by code"), rows([(code, f"{number:,}") for code, number in codes.items()])]
+    blocks += _counts(found.evidence) if found.evidence and found.evidence.counts.total.pairs else []
+    blocks += _workflows(found.outcomes) if found.outcomes and found.outcomes.worlds else []
+    return page(*blocks, text(""), _identity(found), _verdict(found, len(problems)))
 
 
 def _problem(problem: Problem) -> RenderableType:
@@ -41,10 +74,25 @@ def _problem(problem: Problem) -> RenderableType:
     return Text.assemble(text(where, "bold"), ": ", text(problem.message), " ", text(f"[{problem.code}]", NOTE))
 
 
-def _codes_found(report: Report) -> list[RenderableType]:
-    if report.ok:
-        return []
-    return [heading("Problems by code"), rows([(code, f"{number:,}") for code, number in report.codes.items()])]
+def _identity(found: Validation) -> RenderableType:
+    hashes: list[tuple[Cell, Cell]] = [("bank", f"{found.bank} {found.version}")]
+    if found.evidence:
+        hashes.append(("sha256", found.evidence.hash))
+    if found.outcomes:
+        hashes.append(("sha256 of outcomes" if found.evidence else "sha256", found.outcomes.hash))
+    return rows(hashes, by=0)
+
+
+def _verdict(found: Validation, problems: int) -> RenderableType:
+    """The last line: the verdict, and where there is an outcome suite what of each suite it speaks of."""
+    verdict = text(counted(problems, "problem"), BAD) if problems else text("no problems", GOOD)
+    if not found.outcomes:
+        return verdict
+    pairs = found.evidence.counts.total.pairs if found.evidence else 0
+    parts = [f"evidence suite: {counted(pairs, 'pair')}"] if found.evidence else []
+    cases = counted(found.outcomes.assignments, "case")
+    parts.append(f"outcome suite: {counted(found.outcomes.templates, 'workflow')} with {cases}")
+    return Text.assemble(verdict, text(f" ({'; '.join(parts)})"))
 
 
 def _counts(report: Report) -> list[RenderableType]:
@@ -52,9 +100,7 @@ def _counts(report: Report) -> list[RenderableType]:
     lines = [_count_line(name, count) for name, count in counts.domains.items()]
     if len(lines) > 1:
         lines.append(_count_line("all", counts.total))
-    found = counted(len(report.problems), "problem")
-    verdict = text("no problems", GOOD) if report.ok else text(found, BAD)
-    blocks: list[RenderableType] = [
+    return [
         heading("Counts"),
         table(_COUNTS, lines),
         prose("masks: nonempty sets of critical facts, the sum of 2^c - 1 over the pairs"),
@@ -64,8 +110,16 @@ def _counts(report: Report) -> list[RenderableType]:
             [["pairs", *(f"{pairs:,}" for pairs in counts.cardinality.values())]],
         ),
     ]
-    identity = rows([("bank", f"{report.bank} {report.version}"), ("sha256", report.hash)], by=0)
-    return [*(blocks if counts.total.pairs else []), text(""), identity, verdict]
+
+
+def _workflows(report: OutcomeReport) -> list[RenderableType]:
+    domains: dict[str, list[int]] = {}
+    for name, worlds in report.worlds.items():
+        domains.setdefault(name.split("/")[0], []).append(worlds)
+    lines = [[name, str(len(sizes)), str(sum(sizes)), str(max(sizes))] for name, sizes in domains.items()]
+    sizes = list(report.worlds.values())
+    lines += [["all", str(len(sizes)), str(sum(sizes)), str(max(sizes))]] if len(lines) > 1 else []
+    return [heading("Workflows of the outcome suite"), table(_WORKFLOWS, lines)]
 
 
 def _count_line(name: str, count: Count) -> list[Cell]:
@@ -73,16 +127,21 @@ def _count_line(name: str, count: Count) -> list[Cell]:
     return [name, *(f"{number:,}" for number in numbers)]
 
 
-def codes_page(codes: Iterable[Code]) -> RenderableType:
-    """Return the table of codes."""
+def codes_page(codes: Iterable[Code], outcomes: Mapping[str, str]) -> RenderableType:
+    """Return the table of codes, and that of the outcome suite's."""
     columns: list[tuple[str, Justify]] = [("code", "left"), ("row", "right"), ("what it refuses", "left")]
-    return table(columns, [[text(code.name, "bold"), str(code.row), _meaning(code)] for code in codes], by=0)
+    return page(
+        table(columns, [[text(code.name, "bold"), str(code.row), _meaning(code)] for code in codes], by=0),
+        heading("Codes of the outcome suite"),
+        rows([(text(name, "bold"), meaning) for name, meaning in outcomes.items()], by=0),
+    )
 
 
 def _meaning(code: Code) -> str:
     return code.meaning + (" A signed review completes the check." if code.human else "")
 
 
-def codes_dict(codes: Iterable[Code]) -> dict[str, Any]:
-    """Return the table of codes in its JSON form, schema ``episem.codes/1``."""
-    return {"schema": CODES_SCHEMA, "codes": [asdict(code) for code in codes]}
+def codes_dict(codes: Iterable[Code], outcomes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the tables of codes in their JSON form, schema ``episem.codes/1``."""
+    named = [{"name": name, "meaning": meaning} for name, meaning in outcomes.items()]
+    return {"schema": CODES_SCHEMA, "codes": [asdict(code) for code in codes], "outcomes": named}

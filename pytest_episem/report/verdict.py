@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pytest_episem.bank import Task
+from pytest_episem.bank.load import bank_options
 from pytest_episem.protocol.trial import Trial
 from pytest_episem.report.failure import explain, fault
 
@@ -43,14 +46,15 @@ def evidence_words(trial: Trial) -> str:
     return "insufficient: what stayed visible does not decide the rule"
 
 
-def judged(task: Task, trial: Trial) -> str:
-    """Return the whole explanation of a trial that a person played, failures and successes alike."""
-    explained = explain(task, trial, rerun=play_command(trial), reason=verdict_words(trial))
+def judged(task: Task, trial: Trial, banks: Sequence[str] = ()) -> str:
+    """Return the whole explanation of a trial that a person played, failures and successes alike; ``banks`` are those
+    that were named."""
+    explained = explain(task, trial, rerun=play_command(trial, banks), banks=banks, reason=verdict_words(trial))
     return f"{explained}\n{'evidence':<11}{evidence_words(trial)}"
 
 
-def play_command(trial: Trial) -> str:
+def play_command(trial: Trial, banks: Sequence[str] = ()) -> str:
     """Return the command that plays the same condition again."""
     c = trial.condition
     mask = f" --mask {','.join(c.mask)}" if c.mask else ""
-    return f"episem play {c.task} --world {c.world} --setting {c.setting}{mask}"
+    return f"episem play {c.task} --world {c.world} --setting {c.setting}{mask}{bank_options(banks)}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pytest_episem.bank.load import SHIPPED
 from pytest_episem.metrics.intervals import Estimate
 
-Unit = Literal["%", "pp", "mean", "tasks", "count", "usd", "text"]
-"""Percent, percentage points, a plain mean, tasks counted by an estimate's numerator, a whole number, US dollars, or
-words."""
+Unit = Literal["%", "pp", "mean", "tasks", "of", "count", "usd", "ms", "s", "text"]
+"""Percent, percentage points, a plain mean, tasks counted by an estimate's numerator, the same with its denominator, a
+whole number, US dollars, milliseconds, seconds, or words."""
 
 NONE = "—"
 """Stands where there is no number: nothing was eligible, or the provider did not tell."""
@@ -70,11 +71,17 @@ def number(value: float | None, unit: Unit = "%") -> str:
         return f"{value:,.0f}"
     if unit == "usd":
         return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
-    return f"{value:,.1f}"
+    decimals = _DECIMALS.get(unit, 1)
+    return f"{value if round(value, decimals) else 0.0:,.{decimals}f}"
+
+
+_DECIMALS: Mapping[str, int] = {"ms": 2, "s": 3}
 
 
 def value(found: Estimate, unit: Unit = "%") -> str:
     """Return an estimate's value, or where tasks are counted their number."""
+    if unit == "of":
+        return fraction(found)
     return amount(found.numerator) if unit == "tasks" else number(found.value, unit)
 
 
@@ -127,15 +134,22 @@ def tokens(usage: Mapping[str, Any], trials: int) -> str:
 
 
 def requests(usage: Mapping[str, Any]) -> str:
-    """Return a run's requests, and how many the cache answered."""
+    """Return a run's requests, how many the cache answered, and their percentage, rounded down."""
     text = plural(usage["requests"], "request")
     cached = usage["cached_requests"]
-    return f"{text} ({cached:,} from the cache)" if cached else text
+    return f"{text} ({cached:,} from the cache, {100 * cached // usage['requests']} % saved)" if cached else text
 
 
 def label(run: Mapping[str, Any]) -> str:
     """Return the name under which a run is listed: its model, else its agent, else the run."""
     return str(run["model"] or run["agent"] or run["run"])
+
+
+def banks_of(bank: str) -> list[str]:
+    """Return the names by which a command finds the bank that a run names: none for the shipped one alone, else that of
+    each bank joined in it, which is its folder's."""
+    names = bank.split("+")
+    return [] if names == [SHIPPED] else names
 
 
 def labels(runs: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_episem.bank import Bank
+from pytest_episem.bank import Bank, BankError
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.summary import Summary, summarize
+from pytest_episem.metrics.summary import REPORT_SCHEMA, Summary, summarize
+from pytest_episem.outcomes.bank.load import OutcomeBank, shipped_outcomes
+from pytest_episem.outcomes.check import judge
+from pytest_episem.outcomes.run_dir import OutcomeRun, open_outcome_run
+from pytest_episem.outcomes.summary import OutcomeSummary, comparison, summarize_outcomes
+from pytest_episem.records.run import RunHeader
 from pytest_episem.records.run_dir import Run, open_run
 from pytest_episem.report import words
 from pytest_episem.report.csv_files import write_csv
 from pytest_episem.report.examples import failures
 from pytest_episem.report.markdown import markdown
-from pytest_episem.report.tables import GateLine, gates_table, tables
+from pytest_episem.report.outcome_tables import cases, outcome_tables
+from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
 FORMATS = ("json", "md", "html", "csv")
@@ -26,11 +32,21 @@ SEVERAL_SCHEMA = "episem.reports/1"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the report's files, and the runs with the names they are listed under."""
+    """What was written: the report's files, and the numbers they hold."""
 
     directory: Path
     files: list[Path]
-    runs: list[tuple[str, Summary]]
+    numbers: Numbers
+
+    @property
+    def runs(self) -> list[tuple[str, Summary]]:
+        """The runs of the evidence suite with the names they are listed under."""
+        return self.numbers.evidence
+
+    @property
+    def outcomes(self) -> list[tuple[str, OutcomeSummary]]:
+        """The runs of the outcome suite, alike; a run of both is in both."""
+        return self.numbers.outcomes
 
     @property
     def html(self) -> Path:
@@ -44,21 +60,27 @@ def write_reports(
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
     formats: Collection[str] = FORMATS,
+    outcome_banks: Sequence[OutcomeBank] | None = None,
+    more: Callable[[Run], Iterable[Table]] | None = None,
 ) -> Written:
     """Read the run directories and write every file of their common report into ``out`` (made if missing).
 
     ``banks`` are those at hand; a run's tasks are explained from the one whose hash it carries, and a run whose bank
-    is not among them shows what its records alone hold. ``report.json`` holds one run's numbers (schema
+    is not among them shows what its records alone hold. With the outcome suite's bank among ``outcome_banks`` (``None``
+    takes the shipped one) its records are replayed before they count. ``report.json`` holds one run's numbers (schema
     ``episem.report/1``), or for several ``{"schema": "episem.reports/1", "reports": {name: numbers}}``. Every file
-    is replaced in one step. ``formats`` names the kinds of file to write, of ``FORMATS``.
+    is replaced in one step. ``formats`` names the kinds of file to write, of ``FORMATS``. ``more`` gives tables to
+    stand behind ours for a run with trials.
 
     Raises:
         EpisemError: a directory is no run or its records are not sound, or a file cannot be written.
     """
     if not run_dirs:
         raise EpisemError("report: name at least one run directory")
-    runs = [open_run(directory) for directory in run_dirs]
-    return write_runs(runs, Path(out), banks, gates, formats)
+    runs = [open_run(directory, events=False) for directory in run_dirs]
+    outcomes = [open_outcome_run(directory) for directory in run_dirs]
+    further = [table for run in runs if more is not None and run.header.has_evidence for table in more(run)]
+    return write_runs(runs, Path(out), banks, gates, formats, outcomes, outcome_banks, further)
 
 
 def write_runs(
@@ -67,36 +89,109 @@ def write_runs(
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
     formats: Collection[str] = FORMATS,
+    outcomes: Sequence[OutcomeRun | None] = (),
+    outcome_banks: Sequence[OutcomeBank] | None = None,
+    more: Sequence[Table] = (),
 ) -> Written:
-    """As :func:`write_reports`, for runs already read with their event logs."""
+    """As :func:`write_reports`, for runs already read; ``outcomes`` are the same runs' other halves, or nothing."""
     from pytest_episem.report.html import html
 
-    summaries = [summarize(run) for run in runs]
-    names = words.labels([summary.run for summary in summaries])
-    named = list(zip(names, summaries, strict=True))
-    failing = [(name, failures(run.trials.values())) for name, run in zip(names, runs, strict=True)]
+    known = at_hand(outcome_banks) if any(outcomes) else []
+    whole = summarize_runs(runs, outcomes, known)
+    named, others = whole.evidence, whole.outcomes
+    evidence = [run for run in runs if run.header.has_evidence]
+    failing = [(name, failures(run.trials.values())) for (name, _), run in zip(named, evidence, strict=True)]
     texts: dict[str, str] = {}
     if "json" in formats:
-        texts[JSON_FILE] = json.dumps(report_document(named), indent=1) + "\n"
+        texts[JSON_FILE] = json.dumps(whole.document(), indent=1) + "\n"
     if "md" in formats:
-        texts[MARKDOWN_FILE] = markdown(named, failing, gates)
+        texts[MARKDOWN_FILE] = markdown(named, failing, gates, outcomes=others, more=more)
     if "html" in formats:
-        texts[HTML_FILE] = html(named, runs, failing, banks, gates)
+        texts[HTML_FILE] = html(named, evidence, failing, banks, gates, others, known, more)
     try:
         out.mkdir(parents=True, exist_ok=True)
         files = [replace_file(out / name, text) for name, text in texts.items()]
         if "csv" in formats:
-            files += write_csv(tables(named) + ([gates_table(gates)] if gates else []), out)
+            shown = tables(named) if named else []
+            shown += [*outcome_tables(others), cases(others)] if others else []
+            files += write_csv([*shown, *more, *([gates_table(gates)] if gates else [])], out)
     except OSError as fault:
         raise EpisemError(f"{out}: the report cannot be written: {fault.strerror}") from None
-    return Written(out, files, named)
+    return Written(out, files, whole)
 
 
-def report_document(runs: Sequence[tuple[str, Summary]]) -> dict[str, Any]:
-    """Return the content of ``report.json``."""
-    if len(runs) == 1:
-        return runs[0][1].to_dict()
-    return {"schema": SEVERAL_SCHEMA, "reports": {name: summary.to_dict() for name, summary in runs}}
+@dataclass(frozen=True)
+class RunNumbers:
+    """The numbers of one run, of either suite or of both."""
+
+    header: RunHeader
+    evidence: Summary | None
+    outcomes: OutcomeSummary | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the content of ``report.json``."""
+        document = {"schema": REPORT_SCHEMA} if self.evidence is None else self.evidence.to_dict()
+        return document if self.outcomes is None else {**document, "outcomes": self.outcomes.to_dict()}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of several runs, and the names they are listed under in each suite."""
+
+    runs: list[RunNumbers]
+
+    @property
+    def evidence(self) -> list[tuple[str, Summary]]:
+        """Those of the evidence suite."""
+        found = [one.evidence for one in self.runs if one.evidence is not None]
+        return list(zip(words.labels([summary.run for summary in found]), found, strict=True))
+
+    @property
+    def outcomes(self) -> list[tuple[str, OutcomeSummary]]:
+        """Those of the outcome suite."""
+        found = [one.outcomes for one in self.runs if one.outcomes is not None]
+        return list(zip(words.labels([{**summary.run, "model": None} for summary in found]), found, strict=True))
+
+    def document(self) -> dict[str, Any]:
+        """Return the content of ``report.json``."""
+        if len(self.runs) == 1:
+            return self.runs[0].document()
+        headers = [one.header for one in self.runs]
+        names = words.labels([{"model": h.model, "agent": h.agent, "run": h.run} for h in headers])
+        reports = {name: one.document() for name, one in zip(names, self.runs, strict=True)}
+        document: dict[str, Any] = {"schema": SEVERAL_SCHEMA, "reports": reports}
+        return {**document, "outcome_comparison": comparison(self.outcomes)} if self.outcomes else document
+
+
+def summarize_runs(
+    runs: Sequence[Run],
+    outcomes: Sequence[OutcomeRun | None] = (),
+    outcome_banks: Sequence[OutcomeBank] | None = None,
+) -> Numbers:
+    """Return the numbers of runs; ``outcomes`` are the same runs' other halves, or nothing."""
+    halves = list(outcomes) or [None] * len(runs)
+    banks = at_hand(outcome_banks) if any(halves) else []
+    return Numbers(
+        [
+            RunNumbers(
+                run.header,
+                summarize(run) if run.header.has_evidence else None,
+                None if half is None else summarize_outcomes(half, judge(half, banks)),
+            )
+            for run, half in zip(runs, halves, strict=True)
+        ]
+    )
+
+
+def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
+    """Return the outcome banks given; for ``None`` the shipped one, if it can be read: a report of old records must not
+    need it."""
+    if banks is not None:
+        return banks
+    try:
+        return [shipped_outcomes()]
+    except BankError:
+        return []
 
 
 def replace_file(path: Path, text: str) -> Path:

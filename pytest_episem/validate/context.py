@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, TypeAlias
 
-import cel
-
 from pytest_episem.bank.build import FieldError, build_task
+from pytest_episem.bank.cel_extension import cel
 from pytest_episem.bank.family_file import AtomEntry, FamilyFile
 from pytest_episem.bank.load import SUITE, VERSION_FILE, BankError, Problem, bank_hash, read_family
 from pytest_episem.bank.place import Path, State

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +16,8 @@ from pytest_episem.bank.task import AUDIT_TOOL, Arguments, Shown, Task, Tool, Wo
 AUDIT_DESCRIPTION = "Return the entries that the independent audit office holds for this request. Takes no arguments."
 LONGEST_FAULT = 300
 """Characters of a message that says why a call was rejected: it may quote what the agent sent."""
+LONGEST_REMEMBERED = 500
+"""Characters of a call's arguments up to which it is remembered what the interface said of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,20 @@ def argument_fault(tool: Tool, arguments: Any) -> str | None:
     """Return why the interface rejects ``arguments``, or ``None``. Says nothing of any state."""
     if not isinstance(arguments, dict):
         return f"The arguments of {tool.name} must be a JSON object."
-    error = next(_validator(tool).iter_errors(arguments), None)
+    text = json.dumps(arguments)
+    return _fault(tool, arguments) if len(text) > LONGEST_REMEMBERED else _remembered_fault(tool, text)
+
+
+@functools.lru_cache(maxsize=32768)
+def _remembered_fault(tool: Tool, text: str) -> str | None:
+    """Most calls are made again under other conditions; checking one costs more than the rest of its execution."""
+    return _fault(tool, json.loads(text))
+
+
+def _fault(tool: Tool, arguments: dict[str, Any]) -> str | None:
+    from jsonschema import Draft202012Validator
+
+    error = next(Draft202012Validator(tool.schema).iter_errors(arguments), None)
     if error is not None:
         where = f"{'.'.join(str(part) for part in error.path)}: " if error.path else ""
         return f"Invalid arguments for {tool.name}: {where}{_short(error.message)}."
@@ -181,13 +197,6 @@ def _short(text: str) -> str:
 def _too_large(value: Any) -> bool:
     items = value if isinstance(value, list) else [value]
     return any(isinstance(item, int | float) and abs(item) > LARGEST_INTEGER for item in items)
-
-
-@functools.lru_cache(maxsize=32768)
-def _validator(tool: Tool) -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(tool.schema)
 
 
 def _rejected(message: str) -> Reply:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.limits import Patience
 from pytest_episem.agents.model import ModelAgent
 from pytest_episem.agents.requests import load_litellm
@@ -19,12 +20,13 @@ from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.runner import Runner, RunSettings
 from pytest_episem.protocol.trial import Trial
 
-if "episem_model_server" not in sys.modules:
-    spec = importlib.util.spec_from_file_location("episem_model_server", Path(__file__).with_name("model_server.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules["episem_model_server"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["episem_model_server"])
+if "episem_careful_model" not in sys.modules:
+    for helper in ("model_server", "careful_model"):
+        spec = importlib.util.spec_from_file_location(f"episem_{helper}", Path(__file__).with_name(f"{helper}.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[f"episem_{helper}"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[f"episem_{helper}"])
 
 from episem_model_server import ModelServer
 
@@ -72,8 +74,14 @@ def server() -> Iterator[ModelServer]:
 def agent(server: ModelServer) -> Callable[..., ModelAgent]:
     """Make a model agent that talks to the server and does not wait long."""
 
-    def make(name: str = "openai/scripted", *, patience: Patience = HURRY, **arguments: Any) -> ModelAgent:
-        return ModelAgent(name, arguments, server.url, patience)
+    def make(
+        name: str = "openai/scripted",
+        *,
+        patience: Patience = HURRY,
+        cache: AnswerCache | None = None,
+        **arguments: Any,
+    ) -> ModelAgent:
+        return ModelAgent(name, arguments, server.url, patience, cache)
 
     return make
 

@@ -22,8 +22,8 @@ ORDER = [
     {"protocol"},
     {"records"},
     {"metrics"},
-    {"report"},
     {"outcomes"},
+    {"report"},
     {"plugin", "cli"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in sorted(rooms)}

@@ -1,12 +1,13 @@
 """CPU of a whole scripted four-step episode: world, three reads, commit, outcome. At most 0.5 ms is wanted.
 
-Not collected by pytest: ``python tests/benchmarks/bench_episode.py``.
+Not collected by pytest: ``python tests/benchmarks/bench_episode.py``, or ``run.py`` beside it for all benchmarks.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
+import sys
 import time
 
 from pytest_episem.bank import Task, shipped_bank
@@ -25,19 +26,20 @@ def play(task: Task) -> None:
     assert episode.outcome().unsafe_commit
 
 
-def milliseconds(task: Task) -> float:
-    """Return the CPU milliseconds of one episode, the median of several rounds."""
+def milliseconds(task: Task, episodes: int = EPISODES) -> float:
+    """Return the CPU milliseconds of one episode, the median of several rounds of so many."""
     play(task)
     rounds = []
     for _ in range(ROUNDS):
         start = time.process_time()
-        for _ in range(EPISODES):
+        for _ in range(episodes):
             play(task)
-        rounds.append((time.process_time() - start) / EPISODES * 1000)
+        rounds.append((time.process_time() - start) / episodes * 1000)
     return statistics.median(rounds)
 
 
 if __name__ == "__main__":
     bank = shipped_bank()
+    episodes = 5 if "--quick" in sys.argv else EPISODES
     for name in ("finance/payment-authorization/pr-58217", "communication/approved-audience/grid-outage-report"):
-        print(f"{name}: {milliseconds(bank.task(name)):.3f} ms CPU an episode of three reads and a commit")
+        print(f"{name}: {milliseconds(bank.task(name), episodes):.3f} ms CPU an episode of three reads and a commit")

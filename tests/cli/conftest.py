@@ -36,6 +36,30 @@ def bank_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bank
 
 
+WORKFLOWS = ("finance/billing-chain", "finance/valid-key-recovery", "travel/trip-withdrawal")
+
+
+@pytest.fixture(scope="session")
+def outcome_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank that holds three workflows of the outcome suite and nothing of the other."""
+    bank = tmp_path_factory.mktemp("bank") / "recoveries"
+    for name in WORKFLOWS:
+        target = bank / "outcomes" / f"{name}.yaml"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(shipped_bank_dir() / "outcomes" / f"{name}.yaml", target)
+    (bank / "VERSION").write_text("0.2\n", encoding="ascii")
+    return bank
+
+
+@pytest.fixture(scope="session")
+def both_dir(bank_dir: Path, outcome_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank of both suites: the family and the workflows."""
+    bank = tmp_path_factory.mktemp("bank") / "both"
+    shutil.copytree(bank_dir, bank)
+    shutil.copytree(outcome_dir / "outcomes", bank / "outcomes")
+    return bank
+
+
 @pytest.fixture
 def episem_process(tmp_path: Path) -> Command:
     """Start ``episem`` as users do, in a directory of its own; never in a terminal."""

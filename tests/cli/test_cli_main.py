@@ -59,7 +59,7 @@ def test_help_and_version_import_nothing_heavy(option):
     [
         (["shwo"], "episem: unknown command 'shwo'; did you mean 'show'?"),
         (["--vresion"], "episem: No such option '--vresion'."),
-        (["show"], "episem: Missing argument 'TASK' (see 'episem show --help')"),
+        (["show"], "episem: Missing argument 'NAME' (see 'episem show --help')"),
         (["show", "t", "--world", "sunny"], "episem: Invalid value for '--world': 'sunny' is not one of"),
         (["show", "t", "--bank", "nowhere"], "episem: nowhere: no family file (<domain>/<family>.yaml) found"),
         (["play", "t", "--seed", "-1"], "episem: Invalid value for '--seed'"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from pytest_episem.bank.load import BankError
-from pytest_episem.outcomes.bank.capabilities import CAPABILITIES, worths
+from pytest_episem.outcomes.bank.capabilities import CAPABILITIES, measurable, without, worths
 from pytest_episem.outcomes.bank.codes import CODES
 from pytest_episem.outcomes.bank.load import OutcomeBank, load_outcomes, read_workflow
 from pytest_episem.outcomes.bank.validate import shown_bytes, start_bytes, validate_outcomes
@@ -117,6 +118,26 @@ def test_removing_a_capability_may_change_the_cost_only_or_nothing(bank: Outcome
     assert dead["deduplication"] == "nothing"
 
 
+def test_the_datasheet_says_how_large_the_bank_is_and_what_is_not_measured(bank: OutcomeBank):
+    text = (Path(__file__).parents[2] / "task_bank" / "README.md").read_text(encoding="utf-8")
+    section = " ".join(text.split("## The outcome suite")[1].split())
+    worlds = [workflow.support for workflow in bank.workflows.values()]
+    sizes = f"{len(worlds)} workflows in {len({name.split('/')[0] for name in bank.workflows})} domains"
+    assert f"{sizes}, {len(bank.assignments)} named truths, {sum(worlds)} compatible worlds" in section
+    assert f"A workflow has at most {max(worlds)} compatible worlds" in section
+    told = re.findall(r"`([a-z.]+)` in ([a-z]+/[a-z-]+)", section)
+    found = [
+        (op, name)
+        for name, workflow in bank.workflows.items()
+        for op, contract in workflow.template.contracts.items()
+        for capability in CAPABILITIES
+        if capability.declared(contract)
+        for variant in [without(workflow.template, op, capability)]
+        if variant is None or measurable(variant) is None
+    ]
+    assert sorted(told) == sorted(found)
+
+
 BAD = {
     "an unknown key": ("schema", "handoff: payments-desk", "handof: payments-desk", "did you mean 'handoff'"),
     "a second kind of entry": ("schema", "does: transfer,", "does: transfer, asks: transfer,", "exactly one of"),
@@ -124,12 +145,14 @@ BAD = {
     "a file named otherwise": ("schema", "id: small-transfer", "id: other-transfer", "must be 'small-transfer'"),
     "a clock that runs backwards": ("schema", "deadline: 4", "deadline: 1", "must lie after the start"),
     "an authoritative query without lag": ("schema", ", lag: 0}", "}", "declares its lag"),
-    "yaml that is not strict": ("schema", "title: A", "title: &t A", "is not a valid bank file"),
+    "yaml that is not strict": ("schema", "title: A", "title: &t A", "anchors and aliases are not allowed"),
     "an operation without contract": ("reference", "op: transfers.send", "op: transfers.sned", "did you mean"),
     "an unknown obligation": ("reference", "does: transfer,", "does: transfr,", "did you mean 'transfer'"),
     "history after the start": ("reference", "sent: 0", "sent: 2", "no later than the start"),
     "a dependency that is not above": ("reference", "args: {reference", "after: [later], args: {reference", "'later'"),
     "a fate outside the contract": ("truth", "{effect: 0}", "{effect: 1}", "the contract allows no such fate"),
+    "a fate misspelt": ("truth", "{effect: 0}", "{efect: 0}", "did you mean 'effect'"),
+    "a promise misspelt": ("schema", "commit_bound: 0", "comit_bound: 0", "did you mean 'commit_bound'"),
     "a fate left open": ("truth", "landed: {t1: {effect: 0}}", "landed: {}", "its fate must be given"),
     "an unknown request in a truth": ("truth", "lost: {t1", "lost: {t2", "no past request 't2'"),
     "a service that does not exist": (

@@ -15,7 +15,8 @@ from pytest_episem.outcomes.controllers.exhaustive import Exhaustive
 from pytest_episem.outcomes.controllers.joint import Joint
 from pytest_episem.outcomes.controllers.vector import ZERO, Vector
 from pytest_episem.outcomes.model import QueryTerms
-from pytest_episem.outcomes.study import Result, cost, losses, table
+from pytest_episem.outcomes.study import Result, losses, table
+from pytest_episem.outcomes.summary import cost
 from pytest_episem.outcomes.support import Model
 
 ACTIVE = ("verify-wait", "capability", "greedy", "joint")

@@ -23,7 +23,7 @@ from pytest_episem.outcomes.episode import Episode
 from pytest_episem.outcomes.model import Obligation, QueryTerms, Template
 from pytest_episem.outcomes.serial import from_json, to_json
 from pytest_episem.outcomes.shield import admissible, offered
-from pytest_episem.outcomes.study import cost
+from pytest_episem.outcomes.summary import cost
 from pytest_episem.outcomes.support import Belief, Model
 from pytest_episem.outcomes.verdict import Trajectory
 

@@ -6,10 +6,12 @@ import base64
 import json
 import shutil
 import zlib
+from dataclasses import replace
 
 import pytest
 
 from pytest_episem.bank import load_bank, shipped_bank_dir
+from pytest_episem.outcomes.bank.load import shipped_outcomes
 from pytest_episem.report import retained
 
 NAMES = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
@@ -36,15 +38,40 @@ def test_retained_numbers_are_the_protocol_s(agent):
     assert all(document["six"][name]["coverage"] == 1 for name in NAMES)
 
 
+def test_retained_outcomes_are_the_protocol_s():
+    """Nobody does harm or is certified falsely; no active controller certifies more, or for less, than joint planning,
+    and over the assignments all four certify alike."""
+    for over in ("assignments", "worlds"):
+        text = (retained.HOME / "outcomes" / over / "report.json").read_text(encoding="utf-8")
+        reports = {name: one["outcomes"] for name, one in json.loads(text)["reports"].items()}
+        assert list(reports) == [f"episem/{n}" for n in ("stop", "verify-wait", "capability", "greedy", "joint")]
+        for found in reports.values():
+            results, coverage = found["results"], found["coverage"]
+            assert coverage["planned"] == coverage["recorded"] == results["runs"] >= 37
+            assert coverage["replayed"]
+            assert (coverage["missing"], coverage["refuted"]) == ([], {})
+            assert results["new"] == results["false_certificates"] == results["refuted"] == 0
+            ends = ("certified", "withdrawn", "handed_off", "unknown")
+            assert sum(results[end] for end in ends) == results["runs"]
+        certified = [found["results"]["certified"] for found in reports.values()]
+        assert max(certified) == certified[-1]
+        assert over == "worlds" or len(set(certified[1:])) == 1
+        fees = {name: found["results"]["fee"] for name, found in reports.items() if name != "episem/stop"}
+        assert min(fees.values()) == fees["episem/joint"]
+
+
 @pytest.fixture
 def small_bank(tmp_path, monkeypatch):
-    """The shipped bank cut down to one family."""
+    """The shipped bank cut down to one family and one template."""
     family = "evidence/finance/payment-authorization.yaml"
     target = tmp_path / "bank" / family
     target.parent.mkdir(parents=True)
     shutil.copy(shipped_bank_dir() / family, target)
     bank = load_bank(tmp_path / "bank")
     monkeypatch.setattr(retained, "shipped_bank", lambda: bank)
+    chain = shipped_outcomes().workflow("finance/billing-chain")
+    outcomes = replace(shipped_outcomes(), workflows={chain.template.id: chain})
+    monkeypatch.setattr(retained, "shipped_outcomes", lambda: outcomes)
 
 
 @pytest.fixture
@@ -58,7 +85,8 @@ def test_written_anew_they_are_the_same(home, capsys):
     assert retained.main(["--check"]) == 0
     names = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
     folders = {f"{agent}/{file}" for agent in KNOWN for file in ("report.json", "report.md")}
-    assert names == folders | {"report.md", "report.html"}
+    outcomes = {f"outcomes/{over}/report.{kind}" for over in ("assignments", "worlds") for kind in ("json", "md")}
+    assert names == folders | outcomes | {"report.md", "report.html", "outcomes/assignments/report.html"}
 
 
 def test_a_difference_is_named(home, capsys):

@@ -17,10 +17,13 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "outcomes"))
 
+import outcome_runs
 from report_runs import HOSTILE, hostile_run, known_run, save
 
 from pytest_episem.bank import shipped_bank
+from pytest_episem.outcomes.actions import Attempt
 from pytest_episem.report.tables import GateLine
 from pytest_episem.report.write import write_reports
 
@@ -29,6 +32,7 @@ PAIRS = (
     "finance/payment-authorization/pr-60944",
     "travel/total-budget/br-20231",
 )
+HTML = ("html",)
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -47,7 +51,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Reports by name: one model, two models side by side, a hostile one, one without its bank."""
+    """Reports by name: one model, two models side by side, a hostile one, one without its bank; of the outcome suite
+    two controllers, a hostile one, and one beside a model of the other suite."""
     home = tmp_path_factory.mktemp("reports")
     runs = {name: save(known_run(name, PAIRS), home / "runs" / name) for name in ("trusting", "careful")}
     runs["hostile"] = save(hostile_run(), home / "runs" / "hostile")
@@ -57,7 +62,25 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_reports([runs["trusting"], runs["careful"]], home / "two", bank)
     write_reports([runs["hostile"]], home / "hostile", bank, gates)
     write_reports([runs["trusting"]], home / "alone", [])
-    return {name: home / name / "report.html" for name in ("one", "two", "hostile", "alone")}
+    _outcomes(home, runs["trusting"])
+    return {page.parent.name: page for page in home.glob("*/report.html")}
+
+
+def _outcomes(home: Path, trusting: Path) -> None:
+    o, bank = outcome_runs, [outcome_runs.BANK]
+    rules = [o.record("landed", o.ASK, o.DONE, agent=o.RULES), o.record("lost", o.DESK, agent=o.RULES)]
+    odd = [
+        o.record("landed", o.ASK, o.DONE, agent=HOSTILE, faults=(HOSTILE,)),
+        o.record("lost", o.ASK, Attempt("pay", HOSTILE), o.DONE, agent=HOSTILE),
+    ]
+    joint = o.save(home / "runs" / "joint", o.joint())
+    write_reports(
+        [joint, o.save(home / "runs" / "rules", rules, o.header(o.RULES))], home / "outcomes", [], (), HTML, bank
+    )
+    write_reports(
+        [o.save(home / "runs" / "odd", odd, o.header(HOSTILE))], home / "hostile-outcomes", [], (), HTML, bank
+    )
+    write_reports([trusting, joint], home / "suites", [shipped_bank()], (), HTML, bank)
 
 
 class Opened:

@@ -1,14 +1,12 @@
-"use strict";
-// The trial browser. All text comes from packed data and reaches the page as text nodes only.
+// The trial browser.
 (() => {
+  const { el, bdi, code, count, plural, unpack, decoded, TONES, SIGNS, show, started, old, title } = episem;
   const WORLDS = ["unsafe", "safe"];
   const SETTINGS = ["full", "se", "re", "full_audit"];
   const SETTING_NAMES = {
     full: "full evidence", se: "suppressed (SE)", re: "recoverable (RE)", full_audit: "full, with audit source",
   };
   const ROLES = ["none", "critical", "irrelevant"];
-  const TONES = ["good", "bad", "warn", "none"];
-  const SIGNS = { good: "✓", bad: "✗", warn: "!", none: "—" };
   const PAGE = 25;
   const AUDIT = "audit";
 
@@ -19,45 +17,9 @@
   const blocks = new Map();
   const byId = new Map();
 
-  // Text -----------------------------------------------------------------------------------------------------------
-
-  const HIDDEN_CHARACTERS =
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-  const visible = (text) =>
-    String(text).replace(HIDDEN_CHARACTERS, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-
-  function el(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value === true) node.setAttribute(name, "");
-      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, visible(value));
-    }
-    append(node, children);
-    return node;
-  }
-
-  function append(node, children) {
-    for (const child of children.flat(Infinity)) {
-      if (child === null || child === undefined || child === false || child === "") continue;
-      node.append(child instanceof Node ? child : document.createTextNode(visible(child)));
-    }
-  }
-
-  const bdi = (text) => el("bdi", null, text);
-  const code = (text) => el("code", null, text);
-  const count = (number) => number.toLocaleString("en-US");
-  const plural = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
-  const jsonText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-
   // Data -----------------------------------------------------------------------------------------------------------
 
-  async function unpack(id) {
-    const text = atob(document.getElementById(id).textContent);
-    const bytes = Uint8Array.from(text, (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return JSON.parse(await new Response(stream).text());
-  }
+  const jsonText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
   async function block(task) {
     if (!blocks.has(task)) blocks.set(task, unpack(`block-${task}`));
@@ -561,39 +523,35 @@
         choices.map((list) => el("button", { type: "button", "aria-pressed": "false", onclick: () => choose(list) }, list[0]))) : null,
       single, side);
     document.title = `${headline(row)} – EpiSEM report`;
-    home.hidden = false;
-    document.getElementById("report").hidden = true;
+    show("trial");
     window.scrollTo({ top: 0, behavior: "instant" });
     document.getElementById("trial-title").focus({ preventScroll: true });
   }
 
   function command(row, kind) {
     const hidden = word("mask", row) ? ` --mask ${word("mask", row)}` : "";
-    const show = `episem show ${task(row)} --world ${world(row)} --setting ${setting(row)}${hidden}`;
-    const run = `pytest ${index.runs[at("run", row)].option || "--episem-agent=…"} "episem::${conditionId(row)}"`;
+    const of = index.runs[at("run", row)];
+    const show = `episem show ${task(row)} --world ${world(row)} --setting ${setting(row)}${hidden}${of.shown_in}`;
+    const run = `pytest ${of.run_in}${of.option || "--episem-agent=…"} "episem::${conditionId(row)}"`;
     return el("pre", { class: "command" }, el("code", null, bdi(kind === "show" ? show : run)));
   }
 
   function showReport() {
     shownRow = -1;
-    document.title = title;
-    document.getElementById("trial").hidden = true;
-    document.getElementById("report").hidden = false;
+    show("report");
   }
 
   // Addresses -------------------------------------------------------------------------------------------------------
-
-  const title = document.title;
-
-  function decoded(text) {
-    try { return decodeURIComponent(text); } catch { return text; }
-  }
 
   function route() {
     const hash = location.hash;
     if (hash.startsWith("#trial/")) {
       const row = byId.get(decoded(hash.slice("#trial/".length)));
       if (row !== undefined) return showTrial(row);
+    }
+    if (hash.startsWith("#case/") || hash.startsWith("#cases")) {
+      shownRow = -1;
+      return undefined;
     }
     const returning = shownRow >= 0;
     showReport();
@@ -613,6 +571,7 @@
 
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (location.hash.startsWith("#case")) return;
     if (event.key === "/") {
       event.preventDefault();
       if (shownRow >= 0) location.hash = "#trials";
@@ -621,15 +580,12 @@
       location.hash = "#trials";
     } else if (shownRow >= 0 && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       if (event.target.closest(".scroll, .columns")) return;
-      document.querySelector(`.crumbs a[rel=${event.key === "ArrowLeft" ? "prev" : "next"}]`)?.click();
+      document.querySelector(`#trial .crumbs a[rel=${event.key === "ArrowLeft" ? "prev" : "next"}]`)?.click();
     }
   }
 
   async function start() {
-    if (!("DecompressionStream" in window)) {
-      document.getElementById("browser").textContent = "This browser is too old to unpack the transcripts.";
-      return;
-    }
+    if (old("browser")) return;
     index = await unpack("index");
     prepare();
     browser();
@@ -637,20 +593,8 @@
     route();
     window.addEventListener("hashchange", route);
     document.addEventListener("keydown", keys);
-    document.documentElement.dataset.ready = "yes";
+    started();
   }
-
-  // Long tables and the numbers of figures are folded on screen and whole on paper.
-  window.addEventListener("beforeprint", () => {
-    for (const node of document.querySelectorAll("#report details:not([open])")) {
-      if (node.closest("figure") && node.querySelectorAll("tr").length > 25) continue;
-      node.dataset.folded = "yes";
-      node.open = true;
-    }
-  });
-  window.addEventListener("afterprint", () => {
-    for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
-  });
 
   start();
 })();

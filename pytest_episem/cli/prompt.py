@@ -1,0 +1,26 @@
+"""Lines that a person types, or a script pipes in."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from pytest_episem.cli.output import write
+from pytest_episem.records.text import printable
+
+
+def typed_lines(prompt: Callable[[], str]) -> Iterator[str]:
+    """Yield what is typed, with editing and history on a terminal; from a pipe echo it after the prompt."""
+    if sys.stdin.isatty():
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - its import gives input() line editing
+        with contextlib.suppress(EOFError):
+            while True:
+                write("\n")
+                yield input(prompt())
+        write("\n")
+        return
+    for line in sys.stdin:
+        write(f"\n{prompt()}{printable(line)}\n")
+        yield line

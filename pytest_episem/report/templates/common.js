@@ -1,0 +1,86 @@
+"use strict";
+// What both browsers of the page, that of trials and that of outcome cases, are made of. All text comes from packed data
+// and reaches the page as text nodes only.
+const episem = (() => {
+  const HIDDEN_CHARACTERS =
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  const visible = (text) =>
+    String(text).replace(HIDDEN_CHARACTERS, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
+  function el(tag, attributes, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value === true) node.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, visible(value));
+    }
+    append(node, children);
+    return node;
+  }
+
+  function append(node, children) {
+    for (const child of children.flat(Infinity)) {
+      if (child === null || child === undefined || child === false || child === "") continue;
+      node.append(child instanceof Node ? child : document.createTextNode(visible(child)));
+    }
+  }
+
+  const bdi = (text) => el("bdi", null, text);
+  const code = (text) => el("code", null, text);
+  const count = (number) => number.toLocaleString("en-US");
+  const plural = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
+
+  async function unpack(id) {
+    const text = atob(document.getElementById(id).textContent);
+    const bytes = Uint8Array.from(text, (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  function decoded(text) {
+    try { return decodeURIComponent(text); } catch { return text; }
+  }
+
+  const TONES = ["good", "bad", "warn", "none"];
+  const SIGNS = { good: "✓", bad: "✗", warn: "!", none: "—" };
+  const badge = (tone, text) => el("span", { class: `tone ${tone}` }, el("span", { "aria-hidden": "true" }, `${SIGNS[tone]} `), text);
+
+  const title = document.title;
+  const browsers = ["browser", "cases-browser"].filter((id) => document.getElementById(id));
+  let ready = 0;
+
+  // Called by each browser once it is there.
+  function started() {
+    ready += 1;
+    if (ready === browsers.length) document.documentElement.dataset.ready = "yes";
+  }
+
+  // The report, or the page of one trial or of one case, and nothing beside it.
+  function show(id) {
+    for (const name of ["report", "trial", "case"]) {
+      const node = document.getElementById(name);
+      if (node) node.hidden = name !== id;
+    }
+    if (id === "report") document.title = title;
+  }
+
+  function old(id) {
+    if ("DecompressionStream" in window) return false;
+    document.getElementById(id).textContent = "This browser is too old to unpack the transcripts.";
+    return true;
+  }
+
+  // Long tables and the numbers of figures are folded on screen and whole on paper.
+  window.addEventListener("beforeprint", () => {
+    for (const node of document.querySelectorAll("#report details:not([open])")) {
+      if (node.closest("figure") && node.querySelectorAll("tr").length > 25) continue;
+      node.dataset.folded = "yes";
+      node.open = true;
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
+  });
+
+  return { visible, el, bdi, code, count, plural, unpack, decoded, badge, TONES, SIGNS, show, started, old, title };
+})();
