@@ -271,7 +271,8 @@ def hooks_page() -> str:
 
 
 def _signature(function: types.FunctionType) -> str:
-    return f"```python\n{function.__name__}{inspect.signature(function)}\n```".replace("'", "")
+    signature = str(inspect.signature(function)).replace("'", "")
+    return f"```python\ndef {function.__name__}{signature}: ...\n```"
 
 
 def _fixtures() -> Iterator[tuple[str, str, str, str]]:

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 _UNLIMITED = 10_000
+_WEIGHT = 1 / 16
+"""What one request counts in the running share of refusals."""
 _TOLD_IN_TEXT = re.compile(r"(?:retry(?:delay\W{1,5}| in )|try again in )(\d+(?:\.\d+)?)\s?(m?s)\b", re.IGNORECASE)
 
 
@@ -64,19 +66,27 @@ def _sane(seconds: float) -> float | None:
 
 
 class Limiter:
-    """Bounds one process's requests in flight: halved when the provider refuses for the rate, recovering one by one.
+    """Bounds one process's requests in flight: lowered when the provider refuses for the rate, recovering one by one.
 
-    Processes that share a rate limit do not know each other; each gives way by itself. A burst of refusals counts
-    once. ``streak`` counts the refusals since a request got through: refused requests wait by it, not by a count of
-    their own, so that all come back quickly once the provider lets one through. A refusal that says how long to
-    wait holds all requests back that long, and so does one in a streak.
+    Processes that share a rate limit do not know each other; each gives way by itself, at most once a round trip: what
+    was in flight when the limit was lowered says nothing about the lower one. It is halved when the provider tells how
+    long to wait, else lowered by half of ``share``, the share of refusals among the last requests: all of it when
+    everything is refused, little when a provider refuses some requests whatever the load, where giving way more would
+    only cost time.
+
+    A burst of refusals counts once. ``streak`` counts the refusals since a request got through: refused requests wait
+    by it, not by a count of their own, so that all come back quickly once the provider lets one through. A refusal
+    that says how long to wait holds all requests back that long, and so does one in a streak.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = float(_UNLIMITED)
         self.active = 0
         self._clock = clock
+        self.share = 1.0
         self._epoch = 0
+        self._lowered = 0
+        self._earlier = 0
         self.streak = 0
         self._resume_at = -math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -86,30 +96,40 @@ class Limiter:
         """Wait for room and hold it; gives the epoch that ``refused`` wants back."""
         await self._room()
         self.active += 1
+        epoch = self._epoch
         try:
-            yield self._epoch
+            yield epoch
         finally:
             self.active -= 1
+            self._earlier -= epoch < self._lowered
             self._wake()
 
     def passed(self) -> None:
         """Take note of a request that got through."""
         self.streak = 0
         if self.limit < _UNLIMITED:
+            self.share -= self.share * _WEIGHT
             self.limit += 1 / self.limit
             self._wake()
 
     def refused(self, epoch: int, patience: Patience, told: float | None) -> float:
         """Take note of a refusal for the rate; return the seconds that its request has to wait."""
+        self.share += (1 - self.share) * _WEIGHT
         fresh = epoch == self._epoch
         if fresh:
             self._epoch += 1
             self.streak += 1
-            self.limit = max(1.0, min(self.limit, self.active) / 2)
+            if not self._earlier:
+                self._lower(1.0 if told else self.share)
         delay = patience.delay(max(self.streak, 1), told)
-        if told is not None or (fresh and self.streak > 1):
+        if told or (fresh and self.streak > 1):
             self._resume_at = max(self._resume_at, self._clock() + delay)
         return delay
+
+    def _lower(self, share: float) -> None:
+        used = self.limit if self.active >= int(self.limit) else self.active
+        self.limit = max(1.0, used * (1 - share / 2))
+        self._lowered, self._earlier = self._epoch, self.active
 
     async def _room(self) -> None:
         while True:

@@ -27,8 +27,8 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "list": Entry("list_tasks", "List the tasks of a bank."),
-    "show": Entry("show", "Show one task: what the agent sees, what is hidden, what the oracle knows."),
+    "list": Entry("list_tasks", "List the tasks of a bank, or its workflows."),
+    "show": Entry("show", "Show a task or a workflow: what is seen, what is hidden, what is true."),
     "play": Entry("play", "Play the agent yourself and be judged."),
     "serve": Entry("serve", "Serve one episode over MCP, for an agent in any language."),
     "validate": Entry("validate", "Check a bank against every rule it must meet."),
@@ -86,6 +86,7 @@ def episem(ctx: click.Context) -> None:
       episem list -k finance
       episem show finance/payment-authorization/pr-58217 --setting se --mask authorization-limit
       episem play finance/payment-authorization/pr-58217
+      episem play billing-chain
       episem report .episem/my-run
     """
     if ctx.invoked_subcommand is None:

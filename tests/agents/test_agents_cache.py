@@ -425,6 +425,15 @@ def test_an_argument_that_the_model_refuses_is_left_out_in_the_replay_too(play, 
     assert ["temperature" in request.body for request in server.requests] == [True, False, False, False]
 
 
+@pytest.mark.filterwarnings("ignore:episem")
+def test_a_request_is_the_same_before_and_after_an_argument_was_refused(play, server, agent, cache):
+    player = agent("openai/cold-2", cache=cache)
+    play(NO_TEMPERATURE, READ, STOP, player=player)
+    hidden = Condition(TASK, "safe", "se", ("payment-amount",))
+    assert play(STOP, player=player, condition=hidden).usage.cached_requests == 1
+    assert len(server.requests) == 4
+
+
 def test_the_key_is_kept_nowhere(play, server, agent, cache, entries, key, tmp_path):
     agent_with_key = agent(cache=cache, extra_headers={"X-Api": "abc"})
     play(READ, STOP, player=agent_with_key)

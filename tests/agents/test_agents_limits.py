@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from datetime import UTC, datetime
@@ -121,6 +122,75 @@ def test_the_limit_never_falls_below_one():
         await room.leave(1)
         await room.enter(2)
         assert len(room.inside) == 1
+
+    run(scenario)
+
+
+def test_it_is_lowered_once_a_round_trip():
+    async def scenario(room: Room) -> None:
+        await room.enter(16)
+        room.limiter.refused(0, SHORT, None)
+        await room.leave(10)
+        await room.enter(1)
+        room.limiter.refused(1, SHORT, None)  # six that began at the limit of 16 have not come back
+        assert room.limiter.limit == 8.0
+        await room.leave(7)
+        await room.enter(8)
+        room.limiter.refused(room.epochs[-1], SHORT, None)
+        assert room.limiter.limit == 4.0
+
+    run(scenario)
+
+
+def test_a_refusal_among_many_that_pass_lowers_it_little_unless_the_provider_tells_how_long_to_wait():
+    async def scenario(room: Room) -> None:
+        await room.enter(32)
+        room.limiter.refused(0, SHORT, None)
+        assert room.limiter.limit == 16.0
+        for _ in range(32):
+            room.limiter.passed()
+        assert room.limiter.share == pytest.approx((15 / 16) ** 32)  # 0.127
+        assert room.limiter.limit == pytest.approx(320**0.5, rel=0.005)  # its square rises by 2 with each
+        await room.leave(32)
+        await room.enter(17)
+        room.limiter.refused(1, SHORT, None)
+        assert room.limiter.limit == pytest.approx(320**0.5 * (1 - 0.1813 / 2), rel=0.005)  # 0.127 + 0.873 / 16
+        await room.leave(17)
+        await room.enter(15)
+        room.limiter.refused(2, SHORT, 0.01)
+        assert room.limiter.limit == 7.5
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("refused", "least", "most"),
+    [
+        # In a round of L requests L rises by the share p that passes and falls by (1 - p) / 2 of itself, at most once:
+        # they balance at L = 2 p / (1 - p), 4.7 and 18 here. Halved at each refusal, its square would rise by 2 p and
+        # fall by L * L * (1 - p) for each request: a balance at 2.1 and 4.2.
+        ({2, 5, 8}, 2.6, 4.7),
+        ({5}, 8.0, 18.0),
+        (set(range(10)), 1.0, 1.0),
+    ],
+)
+def test_the_limit_settles_where_what_is_refused_whatever_the_load_lets_it(refused, least, most):
+    async def scenario(room: Room) -> None:
+        sent, limits = itertools.count(), []
+
+        async def requests() -> None:
+            for _ in range(100):
+                async with room.limiter.slot() as epoch:
+                    await room.settle()
+                    if next(sent) % 10 in refused:
+                        room.limiter.refused(epoch, Patience(first_delay=0.0), None)
+                    else:
+                        room.limiter.passed()
+                    limits.append(room.limiter.limit)
+
+        await asyncio.gather(*(requests() for _ in range(32)))
+        settled = limits[len(limits) // 2 :]
+        assert least <= sum(settled) / len(settled) <= most
 
     run(scenario)
 
