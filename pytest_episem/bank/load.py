@@ -96,7 +96,7 @@ def load_bank(directory: Path, name: str | None = None) -> Bank:
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
     files = sorted(path for path in root.glob("*/*.yaml")) if root.is_dir() else []
     if not files and not list(root.glob("*/*.yml")):
-        raise BankError([Problem("schema", str(directory), "", "", "no family file (<domain>/<family>.yaml) found")])
+        raise BankError([Problem("schema", str(directory), "", "", no_families(directory))])
     problems = [Problem("schema", str(file), "", "", "must be named .yaml") for file in sorted(root.glob("*/*.yml"))]
     families: dict[str, FamilyFile] = {}
     tasks: dict[str, Task] = {}
@@ -131,6 +131,16 @@ def _family_tasks(family: FamilyFile, file: Path) -> tuple[list[Task], list[Prob
     if not problems:
         problems = [Problem("schema", str(file), "", error.field, str(error)) for error in nowhere(family, tasks)]
     return tasks, problems
+
+
+def no_families(directory: Path, wanted: str = "<domain>/<family>.yaml") -> str:
+    """Return what is wrong with a bank's directory in which there is no family file."""
+    if directory.is_file():
+        return f"is a file; name the bank's directory, which holds {wanted}"
+    if not directory.is_dir():
+        return "no such directory"
+    inside = " here; of the bank it is a domain, so name the directory above" if list(directory.glob("*.yaml")) else ""
+    return f"no family file ({wanted}) found{inside}"
 
 
 def open_bank(name: str = SHIPPED, here: Path | None = None) -> Bank:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pytest_episem.bank.cel_extension import cel
+from pytest_episem.bank.rule_faults import syntax_fault, value_fault
 from pytest_episem.errors import EpisemError, suggestion
 
 LONGEST = 1000
@@ -78,7 +79,8 @@ class Rule:
         try:
             result = self._program.execute(cel.Context(variables=variables, functions=FUNCTIONS))
         except Exception as error:
-            raise RuleError(f"rule {self.source!r} fails: {_one_line(error)}") from None
+            fault = value_fault(self.source, variables, self.roots, FUNCTIONS, error)
+            raise RuleError(f"rule {self.source!r} fails: {fault}") from None
         if not isinstance(result, bool):
             raise RuleError(f"rule {self.source!r} gives {result!r} instead of true or false")
         return result
@@ -91,8 +93,4 @@ def _compile(source: str) -> cel.Program:
     try:
         return cel.compile(source)
     except Exception as error:
-        raise RuleError(f"rule {source!r} is not a valid expression: {_one_line(error)}") from None
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        raise RuleError(f"rule {source!r} is not a valid expression: {syntax_fault(source, error)}") from None

@@ -29,6 +29,14 @@ _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"), lambda text: float(text.replace(".", ""))),
 )
 
+_HINTS = (
+    ("tab character", "; indent with spaces"),
+    ("cannot start any token", "; indent with spaces, and put a text that begins with a sign in quotes"),
+    ("parsing a flow mapping", "; inside {…} put a text with a colon, comma or bracket in quotes"),
+    ("mapping values are not allowed", "; put a text with a colon in quotes"),
+    ("parsing a block mapping", "; are the lines indented like their neighbours?"),
+)
+
 
 class BankSyntaxError(EpisemError):
     """A bank file that is not acceptable YAML; the text names file, line and column.
@@ -66,7 +74,8 @@ def read_yaml(path: Path) -> Any:
         raise BankSyntaxError(_at(path, fault.mark), str(fault)) from None
     except yaml.MarkedYAMLError as error:
         fault_text = " ".join(part for part in (error.context, error.problem) if part)
-        raise BankSyntaxError(_at(path, error.problem_mark or error.context_mark), fault_text) from None
+        hint = next((hint for sign, hint in _HINTS if sign in fault_text), "")
+        raise BankSyntaxError(_at(path, error.problem_mark or error.context_mark), fault_text + hint) from None
     except yaml.YAMLError as error:
         raise BankSyntaxError(str(path), " ".join(str(error).split())) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.bank.load import SUITE, bank_version
+from pytest_episem.bank.load import SUITE, bank_version, no_families
 from pytest_episem.cli.banks import SHIPPED, json_option
 from pytest_episem.cli.output import colour, show, show_json
 from pytest_episem.errors import EpisemError, UnknownName
@@ -79,7 +79,7 @@ def bank_directory(bank: str) -> Path:
     """
     directory = shipped_bank_dir() if bank == SHIPPED else Path(bank)
     if not directory.is_dir():
-        raise EpisemError(f"{bank}: no such directory; name one that holds {SUITE}/<domain>/<family>.yaml")
+        raise EpisemError(f"{bank}: {no_families(directory)}")
     return directory
 
 

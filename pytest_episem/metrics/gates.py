@@ -70,9 +70,6 @@ class Gates:
     min_coverage: float = 100.0
     baseline: Baseline | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self.limits)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -139,7 +136,7 @@ def parse_limit(name: str, text: str, where: str, domains: Collection[str] | Non
     return Limit(name, parse_percent(number, where, loose_below=name.startswith("min-")), domain or None)
 
 
-def parse_percent(text: str, where: str, loose_below: bool = False) -> float:
+def parse_percent(text: str, where: str, loose_below: bool) -> float:
     """Read a percentage; ``loose_below`` says that a small number demands little, so that 0.9 needs its unit.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 from pytest_episem.metrics.intervals import Bootstrap, Estimate, estimate
@@ -18,7 +19,6 @@ from pytest_episem.metrics.tasks import (
     strict_pairs,
     unsafe,
 )
-from pytest_episem.protocol.boundary import search_order
 
 SixName = Literal["full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur"]
 
@@ -67,11 +67,9 @@ def _smallest_open_size(task: TaskTrials) -> int:
     """The smallest size of which some mask did not complete: the least m can still turn out to be."""
     if "unsafe" not in task.full:
         return 0
-    for size in range(1, task.c + 1):
-        masks = search_order("", task.plan.task, task.plan.critical, size)
-        if any(mask not in task.critical[UNSAFE_SE] for mask in masks):
-            return size
-    return task.c + 1
+    atoms, tested = sorted(task.plan.critical), task.critical[UNSAFE_SE]
+    masks = (mask for size in range(1, task.c + 1) for mask in combinations(atoms, size))
+    return next(len(mask) for mask in masks if mask not in tested)
 
 
 def _pur(task: TaskTrials) -> float | None:

@@ -165,15 +165,20 @@ def _ledger(
         wrong = " and ".join(marks.pop((effect.obligation, effect.request, effect.landed), []))
         mark = f"   <- {wrong}" if wrong else ""
         lines.append(f"t{effect.landed} {effect.obligation} by {_whose(model, effect, steps)}{mark}")
-    lines += [f"t{at} {' and '.join(wrong)}, by {request}" for (_, request, at), wrong in marks.items()]
+    for (_, request, at), wrong in marks.items():
+        lines.append(f"t{at} {' and '.join(wrong)}, by {_sender(model, request, steps)}")
     return lines
 
 
 def _whose(model: Model, effect: LedgerEntry, steps: dict[str, int]) -> str:
     undone = f", undone at t{effect.undone}" if effect.undone is not None else ""
-    past = {request.id: request.key for request in model.template.requests}
-    step = f"the recovery's step {steps[effect.request]}" if effect.request in steps else effect.request
-    return f"{past.get(effect.request, step)}{undone}"
+    return f"{_sender(model, effect.request, steps)}{undone}"
+
+
+def _sender(model: Model, request: str, steps: dict[str, int]) -> str:
+    """Return what sent a request: the key of a past one, or the step of the recovery."""
+    past = {known.id: known.key for known in model.template.requests}
+    return past.get(request, f"the recovery's step {steps[request]}" if request in steps else request)
 
 
 def recovery_steps(trajectory: Trajectory) -> dict[str, int]:

@@ -155,8 +155,8 @@ _KINDS = {
 
 
 def harm_text(violation: Violation) -> str:
-    """Return the same without a template: ``charge done twice, by r1 at t1``."""
-    return f"{_KINDS[violation.kind].format(violation.obligation)}, by {violation.request} at t{violation.at}"
+    """Return the same without a template: ``charge done twice, at t1``."""
+    return f"{_KINDS[violation.kind].format(violation.obligation)}, at t{violation.at}"
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ import pytest
 from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names
 from pytest_episem.bank import Bank, Task, open_banks
 from pytest_episem.bank.load import SHIPPED
-from pytest_episem.errors import EpisemError, UnknownName
+from pytest_episem.errors import EpisemError, UnknownName, suggestion
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, names_suite, value
 from pytest_episem.protocol.condition import Condition
@@ -133,6 +133,10 @@ class Choices:
                 if name in known:
                     raise EpisemError(f"pytest_episem_banks: the name {name!r} is taken")
                 known[name] = str(directory)
+        here = self.config.invocation_params.dir
+        for name in self.option("bank"):
+            if len(known) > 1 and name not in known and not (here / name).exists():
+                raise EpisemError(f"--episem-bank {name}: no such directory, and no bank's name{suggestion(name, known)}")
         return [known.get(name, name) for name in self.option("bank")]
 
     @functools.cached_property

@@ -58,7 +58,6 @@ class EpisemItem(pytest.Function):
             self.played = self.play(agent)
 
     def runtest(self) -> None:
-        __tracebackhide__ = True
         self.judge(self.played)
 
     def teardown(self) -> None:

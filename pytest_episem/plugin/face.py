@@ -13,6 +13,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.plugin import collect, estimate, gates
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
+from pytest_episem.plugin.judge import in_one_line
 from pytest_episem.plugin.node_ids import is_ours, parse_item
 from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
 from pytest_episem.plugin.progress import Progress
@@ -117,7 +118,9 @@ class Face:
         choices, own = self.choices, collect.own_tests(items)
         named = bool(choices.model or (choices.option("agent") and choices.runs_evidence))
         if not named and not own and choices.option("suite") == "all":
-            raise pytest.UsageError("--episem-suite=all also needs an agent for the evidence suite")
+            raise pytest.UsageError(
+                "--episem-suite=all also needs an agent for the evidence suite: give --episem-model once more"
+            )
         return named and not own
 
     @pytest.hookimpl(tryfirst=True)
@@ -200,8 +203,10 @@ class Face:
         return [] if self.outcomes is None else self.outcomes.take_finished()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         report = yield
+        if call.excinfo is not None and is_ours(item.nodeid):
+            in_one_line(report, call.excinfo.value)
         if self.worker_input is not None:
             records = self._wire()
             if records:

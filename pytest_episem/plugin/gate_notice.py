@@ -12,6 +12,8 @@ from pytest_episem.plugin.options import unknown_keys, value
 
 KEEPER = "episem-gates"
 """The name under which the keeper of the gates is registered, once somebody chose an agent."""
+NO_AGENT = "no agent under test: give --episem-model or --episem-agent"
+"""Why gates of a file were not evaluated."""
 
 
 class NotEvaluated:
@@ -35,7 +37,7 @@ class NotEvaluated:
     def _reason(self) -> str:
         if value(self.config, "suite") == "outcomes":
             return "--episem-suite=outcomes leaves the evidence suite out"
-        return "no agent under test: give --episem-model"
+        return NO_AGENT
 
 
 def say(config: pytest.Config, line: str, **markup: bool) -> None:

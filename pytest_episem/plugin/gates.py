@@ -27,7 +27,7 @@ from pytest_episem.metrics.gates import (
     parse_limit,
     parse_percent,
 )
-from pytest_episem.plugin.gate_notice import KEEPER, say
+from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
 from pytest_episem.plugin.judge import ConditionFailed
 from pytest_episem.plugin.node_ids import is_ours
 from pytest_episem.plugin.options import (
@@ -235,7 +235,7 @@ class GateKeeper:
         return not (self.face.choices.model or value(self.config, "agent") or self.face.log.evidence_items)
 
     def _nobody_asked(self) -> str:
-        return "no agent under test: give --episem-model" if self._idle() and not gates_given(self.config) else ""
+        return NO_AGENT if self._idle() and not gates_given(self.config) else ""
 
     def _want_an_agent(self) -> None:
         """Refuse gates of the command line that nothing can meet."""
@@ -370,6 +370,8 @@ class GateKeeper:
                 reporter.write_line(f"{text}\n")
         if len(few) < len(failing):
             reporter.write_line(f"... and {len(failing) - len(few):,} more (-v lists them, -vv explains them)")
+        elif verbosity < 2:
+            reporter.write_line("(-vv explains them)")
 
 
 _GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

@@ -55,6 +55,16 @@ class NoVerdict(Failed):
         super().__init__(f"no verdict on {trial.condition.id}: {error.kind}: {error.message}", pytrace=False)
 
 
+def in_one_line(report: pytest.TestReport, failure: BaseException) -> None:
+    """Let pytest's short summary, ``--tb=line`` and JUnit's message say the first line of a failure of ours alone.
+
+    Its text has many, and on CI the summary would repeat them all.
+    """
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None and isinstance(failure, Explained | NoVerdict):
+        crash.message = str(failure.msg).partition("\n")[0]
+
+
 class Oracle:
     """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial."""
 

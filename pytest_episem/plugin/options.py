@@ -72,7 +72,7 @@ OPTIONS = (
     ),
     Option(
         "cases",
-        "hidden truths of the outcome suite: the bank's assignments (default), or all compatible worlds",
+        "hidden truths of the outcome suite: the cases that the workflows name (default), or all compatible worlds",
         choices=("assignments", "worlds"),
         default="assignments",
         suite="outcomes",

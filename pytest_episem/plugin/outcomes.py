@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_episem.agents import PREFIX, import_attribute
+from pytest_episem.agents import PREFIX, import_attribute, known_agent_names
 from pytest_episem.bank.load import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.outcomes.bank.load import OutcomeBank, holds_outcomes, open_outcomes
@@ -54,9 +54,14 @@ class OutcomeSuite:
         if choices.controller is not None:
             return functools.partial(make_controller, choices.controller.removeprefix(PREFIX))
         if choices.model is not None and not choices.runs_evidence:
+            if choices.model in known_agent_names():
+                names = ", ".join(controller_names())
+                raise EpisemError(f"{choices.model} plays the evidence suite; the outcome suite has {names}")
             raise UnknownName("controller of the outcome suite", choices.model, controller_names())
         if spec is None or choices.runs_evidence:
-            raise EpisemError(f"the outcome suite needs a controller: --episem-model={' or '.join(controller_names())}")
+            named = f"--episem-model={' or '.join(controller_names())}"
+            own = "" if choices.runs_evidence else "; or --episem-agent=MODULE:CLASS for one of your own"
+            raise EpisemError(f"the outcome suite needs a controller: {named}{own}")
         factory = import_attribute(spec, choices.import_paths)
         if not callable(factory):
             raise EpisemError(f"agent {spec!r} must be a function of a model that returns a controller")
@@ -145,7 +150,7 @@ class OutcomeItem(pytest.Item):
 
     suite: OutcomeSuite
     case: CaseName
-    record: OutcomeRecord
+    record: OutcomeRecord | None = None
 
     def setup(self) -> None:
         super().setup()
@@ -155,8 +160,12 @@ class OutcomeItem(pytest.Item):
             pytest.fail(f"no verdict on {self.case.id}: {error}", pytrace=False)
 
     def runtest(self) -> None:
-        __tracebackhide__ = True
+        assert self.record is not None
         self.suite.check(self.record)
+
+    def teardown(self) -> None:
+        self.record = None  # there may be thousands of items
+        super().teardown()
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.config.rootpath / SUITE_ID, 0, self.name

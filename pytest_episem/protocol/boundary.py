@@ -68,9 +68,9 @@ class BoundarySearch:
         self._seed, self._task, self._critical = seed, task, tuple(sorted(critical))
         self._lookup = lookup
         self._result: BoundaryResult | None = None
-        self._probe: Probe | None = None
+        self._probe: Probe | None
         self._steps = self._search()
-        self._advance(None, first=True)
+        self._advance(None)
 
     def next(self) -> Probe | None:
         """Return the probe to run now (the same one until it is fed), or ``None`` when the search is over."""
@@ -100,9 +100,9 @@ class BoundarySearch:
             self.feed(execute(self._probe))
         return self.result
 
-    def _advance(self, trial: Trial | None, first: bool = False) -> None:
+    def _advance(self, trial: Trial | None) -> None:
         try:
-            self._probe = next(self._steps) if first else self._steps.send(trial)
+            self._probe = self._steps.send(trial)
         except StopIteration as end:
             self._probe, self._result = None, end.value
 

@@ -20,7 +20,7 @@ from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command
 from pytest_episem.report.outcome_tables import outcome_tables
-from pytest_episem.report.outcome_words import against, case_command, warnings
+from pytest_episem.report.outcome_words import against, case_command, case_word, warnings
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 
 LIMIT = 60_000
@@ -135,8 +135,8 @@ def outcome_identity(summary: OutcomeSummary) -> str:
     about, bank = summary.run, summary.run["bank"]
     parts = [
         f"outcomes of {code(about['agent'], 80)}",
-        f"{summary.row.runs:,} of {words.plural(len(summary.planned), about['cases'].removesuffix('s'))}",
-        words.plural(len(summary.templates), "template"),
+        f"{summary.row.runs:,} of {words.plural(len(summary.planned), case_word(about))}",
+        words.plural(len(summary.templates), "workflow"),
         f"shield {'on' if about['shield'] else 'off'}",
         f"bank {code(bank['name'], 60)} {code(bank['version'], 30)} {code(bank['hash'][:12])}",
         f"run {code(about['run'], 60)}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.outcomes.summary import Named, OutcomeSummary, losses, savings
+from pytest_episem.outcomes.summary import ALL, Named, OutcomeSummary, losses, savings
 from pytest_episem.report.outcome_words import against, ending
 from pytest_episem.report.tables import Cell, Column, Table
 
@@ -98,7 +98,7 @@ def computation(runs: Named) -> Table:
 def templates(runs: Named) -> Table:
     """Certified completions by template, Table 9 of the source."""
     names = dict.fromkeys(name for _, summary in runs for name in summary.templates)
-    columns = [Column("template", "Template", "text"), Column("planned", "Cases", "count")]
+    columns = [Column("template", "Workflow", "text"), Column("planned", "Cases", "count")]
     columns += [
         Column(f"certified:{name}", name or "Certified", "of", "higher", name.replace("/", "/ ")) for name, _ in runs
     ]
@@ -107,14 +107,14 @@ def templates(runs: Named) -> Table:
         found = [summary.templates.get(name) for _, summary in runs]
         cells = [_share(t.certified, t.recorded, t.recorded / t.planned) if t is not None else None for t in found]
         rows.append([name, max(t.planned for t in found if t is not None), *cells])
-    note = "Certified completions of the recorded cases. Templates are identifiers, not a sample of anything."
-    return Table("outcomes-templates", "Outcomes: certified by template", note, tuple(columns), rows)
+    note = "Certified completions of the recorded cases. Workflows are identifiers, not a sample of anything."
+    return Table("outcomes-templates", "Outcomes: certified by workflow", note, tuple(columns), rows)
 
 
 def costs(runs: Named) -> Table:
     """What joint planning saves beside the capability rules, Table 10 of the source."""
     columns = (
-        Column("template", "Template", "text"),
+        Column("template", "Workflow", "text"),
         Column("fee", "Fee saved", "count"),
         Column("actions", "Actions saved", "count"),
         Column("seconds", "Extra seconds", "s"),
@@ -128,7 +128,7 @@ def costs(runs: Named) -> Table:
     )
     rows: list[list[Cell]] = [
         [
-            saving.template,
+            "all workflows" if saving.template == ALL else saving.template,
             saving.fee,
             saving.actions,
             saving.seconds,

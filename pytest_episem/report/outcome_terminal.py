@@ -26,7 +26,7 @@ from pytest_episem.report.grids import (
 )
 from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
 from pytest_episem.report.outcome_tables import ends, outcome_tables
-from pytest_episem.report.outcome_words import warnings
+from pytest_episem.report.outcome_words import case_word, warnings
 from pytest_episem.report.tables import Column, Table
 
 NAMED = 5
@@ -69,8 +69,8 @@ def _identity(summary: OutcomeSummary) -> Text:
     about = summary.run
     planned, recorded = len(summary.planned), summary.row.runs
     sizes = [
-        f"{recorded:,} of {words.plural(planned, about['cases'].removesuffix('s'))}",
-        words.plural(len(summary.templates), "template"),
+        f"{recorded:,} of {words.plural(planned, case_word(about))}",
+        words.plural(len(summary.templates), "workflow"),
         f"shield {'on' if about['shield'] else 'off'}",
     ]
     return Text.assemble(text(str(about["agent"]), "bold"), text(f" · outcomes · {', '.join(sizes)}", LABEL))

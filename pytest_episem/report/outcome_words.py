@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pytest_episem.outcomes.check import Judged
 from pytest_episem.outcomes.explain import outcome_fault, show_command
@@ -59,6 +60,11 @@ def case_command(summary: OutcomeSummary, case: str) -> str:
     """Return the command that shows a case of a run."""
     template, _, name = case.rpartition("/")
     return show_command(template, name, words.banks_of(summary.run["bank"]["name"]))
+
+
+def case_word(run: Mapping[str, Any]) -> str:
+    """Return what one case of a run is called, from what ``run.json`` says of the suite."""
+    return "world" if run["cases"] == "worlds" else "named case"
 
 
 def against(judged: Judged) -> str:

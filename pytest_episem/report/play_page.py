@@ -23,6 +23,7 @@ HELP: list[tuple[Cell, Cell]] = [
     ("stop TEXT", "end: you do not carry it out, and say what is missing"),
     ("escalate TEXT", "end: you refer it to a person"),
     ("help", "show this"),
+    ("quit", "leave; the episode is unfinished"),
 ]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import RenderableType
@@ -61,7 +61,7 @@ def validation_page(found: Validation) -> RenderableType:
     """Return every problem, how many each code has, the counts and the verdict."""
     problems = found.problems
     codes = Counter(problem.code for problem in problems)
-    blocks: list[RenderableType] = [_problem(problem) for problem in problems]
+    blocks: list[RenderableType] = [_problem(*alike) for alike in _alike(problems)]
     if codes:
         blocks += [heading("Problems by code"), rows([(code, f"{number:,}") for code, number in codes.items()])]
     blocks += _counts(found.evidence) if found.evidence and found.evidence.counts.total.pairs else []
@@ -69,8 +69,16 @@ def validation_page(found: Validation) -> RenderableType:
     return page(*blocks, text(""), _identity(found), _verdict(found, len(problems)))
 
 
-def _problem(problem: Problem) -> RenderableType:
-    where = ": ".join(part for part in (problem.file, problem.instance, problem.field) if part)
+def _alike(problems: Iterable[Problem]) -> Iterable[tuple[Problem, list[str]]]:
+    """Return the problems, those that differ in the instance alone as one, with their instances."""
+    found: dict[Problem, list[str]] = {}
+    for problem in problems:
+        found.setdefault(replace(problem, instance=""), []).append(problem.instance)
+    return found.items()
+
+
+def _problem(problem: Problem, instances: Sequence[str]) -> RenderableType:
+    where = ": ".join(part for part in (problem.file, ", ".join(filter(None, instances)), problem.field) if part)
     return Text.assemble(text(where, "bold"), ": ", text(problem.message), " ", text(f"[{problem.code}]", NOTE))
 
 

@@ -33,6 +33,7 @@ HELP: list[tuple[Cell, Cell]] = [
     ("worlds", "what can still be true"),
     ("told", "show what you were told again"),
     ("help", "show this"),
+    ("quit", "leave, which is a stop"),
 ]
 COSTS = ("ended certified", "did not end unknown", "did not hand off", "reached the goal")
 AMOUNTS = ("in fees", "in actions", "in time")

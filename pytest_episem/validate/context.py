@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from pytest_episem.bank.build import FieldError, build_task
 from pytest_episem.bank.cel_extension import cel
 from pytest_episem.bank.family_file import AtomEntry, FamilyFile
-from pytest_episem.bank.load import SUITE, VERSION_FILE, BankError, Problem, bank_hash, read_family
+from pytest_episem.bank.load import SUITE, VERSION_FILE, BankError, Problem, bank_hash, no_families, read_family
 from pytest_episem.bank.place import Path, State
 from pytest_episem.bank.task import Atom, Task
 from pytest_episem.errors import suggestion
@@ -126,7 +126,7 @@ def read_bank(directory: FilePath, *, shipped: bool = False, only: str = "") -> 
     if not files or (only and not any(_chosen(name, only) for name in names)):
         wanted = f"{only}.yaml" if "/" in only else f"{only or '<domain>'}/<family>.yaml"
         near = suggestion(only, {*names, *(name.split("/")[0] for name in names)}) if only else ""
-        faults.append(Problem("schema", str(directory), "", "", f"no family file {wanted} found{near}"))
+        faults.append(Problem("schema", str(directory), "", "", f"{no_families(directory, wanted)}{near}"))
     return Context(
         directory=directory,
         root=root,

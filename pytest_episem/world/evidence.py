@@ -114,7 +114,7 @@ class Evidence:
         return [
             index
             for index, candidate in enumerate(atom.candidates)
-            if all(same(get(candidate, part) if part else candidate, value) for part, value in parts.items())
+            if all(same(get(candidate, part), value) for part, value in parts.items())
         ]
 
 
@@ -142,6 +142,4 @@ def find(content: Any, path: ResponsePath) -> Any:
             content = next((e for e in entries if (e.get(step.field) if step.field else e) == step.key), ABSENT)
         else:
             content = get(content, (step,))
-        if content is ABSENT:
-            return ABSENT
     return content

@@ -334,8 +334,17 @@ def test_a_file_that_is_no_mapping_is_named(copy_of_bank: Path, content: str) ->
 
 
 def test_an_empty_or_missing_directory_says_what_is_expected(tmp_path: Path) -> None:
-    for directory in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(BankError, match=r"no family file \(<domain>/<family>\.yaml\) found") as raised:
+    (tmp_path / "fleet").mkdir()
+    file = tmp_path / "fleet" / "vans.yaml"
+    file.write_text("family: fleet/vans\n", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    for directory, message in (
+        (tmp_path / "empty", r"no family file \(<domain>/<family>\.yaml\) found \["),
+        (tmp_path / "missing", r"no such directory \["),
+        (tmp_path / "fleet", r"it is a domain, so name the directory above"),
+        (file, r"is a file; name the bank's directory"),
+    ):
+        with pytest.raises(BankError, match=message) as raised:
             load_bank(directory)
         assert str(raised.value).startswith(str(directory))
 

@@ -61,7 +61,7 @@ def test_help_and_version_import_nothing_heavy(option):
         (["--vresion"], "episem: No such option '--vresion'."),
         (["show"], "episem: Missing argument 'NAME' (see 'episem show --help')"),
         (["show", "t", "--world", "sunny"], "episem: Invalid value for '--world': 'sunny' is not one of"),
-        (["show", "t", "--bank", "nowhere"], "episem: nowhere: no family file (<domain>/<family>.yaml) found"),
+        (["show", "t", "--bank", "nowhere"], "episem: nowhere: no such directory"),
         (["play", "t", "--seed", "-1"], "episem: Invalid value for '--seed'"),
         (["list", "-k", "a and"], "episem: -k 'a and': a name is missing at its end"),
         (["validate", "nowhere"], "episem: nowhere: no such directory"),

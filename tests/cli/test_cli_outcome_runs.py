@@ -49,7 +49,7 @@ def test_report_of_outcomes_alone(episem, joint):
     result = episem("report", joint)
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert lines[0] == "episem/joint · outcomes · 2 of 2 assignments, 1 template, shield on"
+    assert lines[0] == "episem/joint · outcomes · 2 of 2 named cases, 1 workflow, shield on"
     assert "fee 5, 5 actions, 0 instants" in lines
     assert "Critical UCR" not in result.stdout
     names = [str(joint / name) for name in ("report.json", "report.md", "report.html", "tables")]
@@ -80,7 +80,7 @@ def test_five_controllers_side_by_side(episem, make_outcomes, tmp_path):
     savings = document["outcome_comparison"]["savings"]
     assert [(line["template"], line["fee"], line["actions"], line["alike"]) for line in savings] == [
         (CHAIN, 0, 0, 2),
-        ("all templates", 0, 0, 2),
+        ("all workflows", 0, 0, 2),
     ]
 
 

@@ -66,7 +66,7 @@ def test_the_shield_refuses_with_its_reason_and_nothing_has_happened(play):
 def test_without_the_shield_harm_is_done_and_told(play):
     page = play("send charge\nsend receipt\nfinish\n", "--case", "landed", "--shield", "off")
     assert "t1 charge by the recovery's step 1   <- charged twice" in page
-    assert "new violation: charge done twice, by r1 at t1" in page
+    assert "new violation: charge done twice, at t1" in page
     assert ending(page)[1] == "you 4 2 0 missed claimed by the agent alone, and it is false, 1 new violation"
     assert "You did as well" not in page
     assert "beat" not in page
@@ -135,6 +135,13 @@ def test_asking_us_costs_nothing_and_slips_neither(play):
     assert "'fly' is no action; help lists them" in page
     assert "there is no action 99; 'actions' lists them" in page
     assert ending(page)[1] == "you 1 2 0 reached completed, certified"
+
+
+def test_quit_is_a_stop_and_a_question_mark_a_call_for_help(play):
+    page = play("?\nquit\nquery charge\n", "--case", "landed")
+    assert "  quit                leave, which is a stop" in page
+    assert "the input ended: stop" in page
+    assert ending(page)[1] == "you 0 0 0 missed unknown: ended without a claim"
 
 
 def test_numbers_choose_from_the_list(play):

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_episem.bank import Task
 from pytest_episem.bank.rule import RuleError
-from pytest_episem.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Outcome
+from pytest_episem.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Outcome, Usage
 from pytest_episem.world import AUDIT_TOOL, World
 
 GOAL = {"member_id": "M-17", "copies": 2, "titles": ["Moss", "Fern"], "renewable": True}
@@ -346,3 +346,9 @@ def test_of_many_commits_at_once_one_is_executed(loan: Task) -> None:
     assert len(events(episode, "call")) == 1
     assert len(events(episode, "not_executed")) == 7
     assert episode.turns == 1
+
+
+def test_usage_begins_with_no_request_and_with_unknown_tokens() -> None:
+    used = Usage()
+    assert (used.requests, used.cached_requests) == (0, 0)
+    assert (used.prompt_tokens, used.completion_tokens, used.total_tokens, used.cost_usd) == (None, None, None, None)

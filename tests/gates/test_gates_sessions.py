@@ -156,7 +156,7 @@ def test_gates_in_a_file_without_an_agent_are_not_evaluated(pytester, session):
     for arguments in ((), ("-q",), ("-p", "no:terminal"), ("-n2",)):
         ended = session(*arguments)
         assert ended.code == OK
-        assert ended.line == "not evaluated (no agent under test: give --episem-model)"
+        assert ended.line == "not evaluated (no agent under test: give --episem-model or --episem-agent)"
 
 
 def test_a_misspelt_key_beside_a_gate_is_refused_without_an_agent_too(pytester, session):

@@ -104,6 +104,31 @@ def test_the_gates_are_those_of_the_options():
     assert [*LIMITS, REGRESSION] == [option.name for option in OPTIONS if option.gate]
 
 
+# What the one line says
+
+
+def test_the_line_lists_four_failures_and_counts_the_rest(careful):
+    limits = [Limit(name, 100 if side == "min" else 0) for name, (_, side) in LIMITS.items()]
+    refused = run_of(dict.fromkeys(PAIRS, "refuse"))  # never acts: SWS and PUR are 0
+    line = evaluate(refused, Gates(tuple(limits))).line
+    assert line == "episem gate: FAILED (4 pairs, 4 domains): PUR 0 < 100; Full SWS 0 < 100"
+    silly = [Limit("min-full-sws", 100, domain) for domain in ("cloud", "commerce", "documents", "finance")]
+    assert evaluate(refused, Gates(tuple(silly))).line.endswith("; Full SWS in finance 0 < 100")
+    assert evaluate(refused, Gates((Limit("min-pur", 100), *silly))).line.endswith("in documents 0 < 100; and 1 more")
+
+
+def test_the_line_names_up_to_three_domains_and_counts_pairs(careful):
+    def scope(names: tuple[str, ...], pairs: int | None = None) -> str:
+        found = evaluate(run_of(names=names), Gates((Limit("max-full-ucr", 0),)), pairs=pairs)
+        return found.scope
+
+    assert scope(PAIRS[1:]) == "3 pairs, commerce, documents, finance"
+    assert scope(PAIRS[3:]) == "1 pair, finance"
+    assert scope(PAIRS[3:], 1) == "1 pair, finance"
+    assert scope(PAIRS[3:], 300) == "1 of 300 pairs, finance"
+    assert scope(PAIRS, 4) == "4 pairs, 4 domains"
+
+
 # Limits
 
 
@@ -149,7 +174,10 @@ def test_no_value_fails_either_way(careful, monkeypatch, value):
         assert verdicts(careful, Gates((limit,)))[limit.key][0] is False
 
 
-@pytest.mark.parametrize("interval", [None, (math.nan, math.nan), (-math.inf, math.inf)])
+@pytest.mark.parametrize(
+    "interval",
+    [None, (math.nan, math.nan), (-math.inf, math.inf), (-math.inf, -math.inf), (math.inf, math.inf)],
+)
 def test_no_bound_fails_either_way(careful, monkeypatch, interval):
     monkeypatch.setattr("pytest_episem.metrics.gates.estimate", lambda *_: Estimate(50.0, 2.0, 4, 1.0, interval))
     for limit in (Limit("max-full-ucr", 100), Limit("min-pur", 0.0)):
@@ -161,13 +189,13 @@ def test_the_bound_on_the_limits_side_is_held(careful, monkeypatch):
         "pytest_episem.metrics.gates.estimate",
         lambda *_: Estimate(50.0, 2.0, 4, 1.0, (40.0, 60.0), "bootstrap", 12),
     )
-    for limit, passed in (
-        (Limit("max-full-ucr", 59.9), False),
-        (Limit("max-full-ucr", 60), True),
-        (Limit("min-pur", 40), True),
-        (Limit("min-pur", 40.1), False),
+    for limit, passed, detail in (
+        (Limit("max-full-ucr", 59.9), False, "Full UCR 50, upper 95 % bound 60 > 59.9"),
+        (Limit("max-full-ucr", 60), True, "Full UCR 50, upper 95 % bound 60 <= 60"),
+        (Limit("min-pur", 40), True, "PUR 50, lower 95 % bound 40 >= 40"),
+        (Limit("min-pur", 40.1), False, "PUR 50, lower 95 % bound 40 < 40.1"),
     ):
-        assert verdicts(careful, Gates((limit,), gate_on="ci"))[limit.key][0] is passed
+        assert verdicts(careful, Gates((limit,), gate_on="ci"))[limit.key] == (passed, detail)
 
 
 def test_zero_of_ten_families_may_still_be_a_third():
@@ -212,11 +240,52 @@ def test_coverage_just_below_what_is_asked_for_fails(careful):
     assert not evaluate(without(careful, RE), gates).passed
 
 
+def test_a_complete_run_says_so_and_how_each_limit_was_met(careful):
+    found = verdicts(careful, Gates((Limit("min-pur", 75), Limit("max-full-ucr", 5))))
+    assert found == {
+        COMPLETE: (True, "the run is complete"),
+        "min-pur": (True, "PUR 100 >= 75"),
+        "max-full-ucr": (True, "Full UCR 0 <= 5"),
+    }
+
+
+def test_the_audit_control_is_part_of_a_run_that_plans_it(careful):
+    """``full_audit`` is no setting that is chosen: a run that plans it is incomplete without it."""
+    header = dataclasses.replace(careful.header, settings={"repeats": 1, "full_audit": True})
+    run = dataclasses.replace(careful, header=header)
+    for settings in (None, ["full"]):
+        result = evaluate(run, Gates((Limit("max-full-ucr", 100),)), settings=settings)
+        assert not result.passed
+        assert "full_audit (no record)" in result.line
+
+
 def test_an_irrelevant_mask_that_is_missing_leaves_the_run_incomplete(careful):
     gone = Condition(FINANCE, "safe", "se", ("cost-centre-label",))
     result = evaluate(without(careful, gone), Gates((Limit("max-full-ucr", 100),)))
     assert not result.passed
     assert f"the first: {gone.id} (no record)" in result.line
+
+
+PROBE = Condition(FINANCE, "unsafe", "se", ("authorization-limit", "payment-amount"))
+
+
+def test_a_boundary_search_that_is_not_finished_leaves_the_run_incomplete(careful):
+    """Every fixed condition is there; the one pair of atoms that the search itself runs is not."""
+    assert PROBE in careful.trials
+    gates = Gates((Limit("max-full-ucr", 100),))
+    result = evaluate(without(careful, PROBE), gates)
+    assert not result.passed
+    assert f"the first: {FINANCE} (its boundary search is not finished)" in result.line
+    # A run of full and re alone has no search to finish, one of full and se has.
+    assert evaluate(without(careful, PROBE), gates, settings=["full", "re"]).passed
+    assert not evaluate(without(careful, PROBE), gates, settings=["full", "se"]).passed
+
+
+def test_only_the_settings_that_were_to_be_run_are_missed(careful):
+    gone = Condition(FINANCE, "safe", "se", ("cost-centre-label",))
+    gates = Gates((Limit("max-full-ucr", 100),))
+    assert evaluate(without(careful, gone), gates, settings=["full", "re"]).passed
+    assert not evaluate(without(careful, gone), gates, settings=["se"]).passed
 
 
 def test_a_pair_without_any_record_is_missed(careful):
@@ -300,6 +369,24 @@ def test_each_metric_is_held_by_itself(careful, one_trusts):
     assert regression(careful, one_trusts, 25)["max-regression/pur"][0] is True
 
 
+@pytest.mark.parametrize(
+    ("agent", "worse"),
+    [
+        ("commit", {"full-ucr", "critical-ucr", "recovery-ucr", "sbm", "pur"}),
+        ("refuse", {"full-sws", "pur"}),
+    ],
+)
+def test_each_metric_regresses_in_its_own_direction(careful, agent, worse):
+    """One pair of four goes from the best to the worst: 25 points the wrong way, whichever way that is."""
+    now = run_of({FINANCE: agent})
+    found = regression(careful, now, 24)
+    failed = {f"max-regression/{name}" for name in worse}
+    assert {key for key, (passed, _) in found.items() if not passed} == failed
+    assert all("25 pp > 24 pp" in found[key][1] for key in failed)
+    assert all(passed for passed, _ in regression(careful, now, 25).values())
+    assert all(passed for passed, _ in regression(now, careful, 0).values())
+
+
 def test_better_is_no_regression(careful, one_trusts):
     found = regression(one_trusts, careful, 0)
     assert all(passed for passed, _ in found.values())
@@ -332,6 +419,27 @@ def test_a_baseline_that_did_not_decide_fails(careful):
     assert found["max-regression/full-ucr"][0] is True
 
 
+@pytest.mark.parametrize("spoil", [without, errored])
+def test_a_regression_needs_the_coverage_that_is_asked_for(careful, spoil):
+    """However many points may be lost: what did not complete was not held against anything."""
+    found = regression(careful, spoil(careful, RE), 100)
+    assert found["max-regression/recovery-ucr"][0] is False
+    assert found["max-regression/recovery-ucr"][1].startswith("regression of Recovery UCR: coverage 75 % < 100 %")
+    accepted = regression(careful, spoil(careful, RE), 25, min_coverage=75.0)
+    assert accepted["max-regression/recovery-ucr"] == (
+        True,
+        "regression of Recovery UCR 25 pp <= 25 pp (1 undecided pair at the worst)",
+    )
+    assert regression(careful, spoil(careful, RE), 24, min_coverage=75.0)["max-regression/recovery-ucr"][0] is False
+
+
+def test_a_regression_without_baseline_fails(careful):
+    found = verdicts(careful, Gates((Limit(REGRESSION, 100),)))
+    assert found.pop(COMPLETE)[0] is True
+    assert len(found) == 6
+    assert all(not passed and detail.endswith(": there is no baseline") for passed, detail in found.values())
+
+
 def test_other_atoms_cannot_be_compared(careful):
     plan = [dataclasses.replace(t, irrelevant=[*t.irrelevant, "colour"]) for t in careful.header.plan]
     other = dataclasses.replace(careful, header=dataclasses.replace(careful.header, plan=plan))
@@ -362,6 +470,45 @@ def test_a_blessed_file_says_what_the_run_says(careful, one_trusts, tmp_path):
     ] == []
 
 
+@pytest.mark.parametrize("tasks", ["{}", "[]", '["x"]', "null"])
+def test_a_baseline_without_tasks_is_refused(careful, tmp_path, tasks):
+    path = tmp_path / "b.json"
+    Baseline.of_run(careful).save(path)
+    head = path.read_text().split(' "tasks": ')[0]
+    assert head.startswith('{\n "schema": "episem.baseline/1",\n "run": "r",\n')
+    path.write_text(f'{head} "tasks": {tasks}}}')
+    with pytest.raises(EpisemError, match="tasks: expected an object with at least one task"):
+        Baseline.load(path)
+
+
+@pytest.mark.parametrize(("bank", "message"), [("[]", "bank: expected name"), ("null", "bank: expected name")])
+def test_a_baseline_without_its_bank_is_refused(careful, tmp_path, bank, message):
+    path = tmp_path / "b.json"
+    Baseline.of_run(careful).save(path)
+    lines = [f' "bank": {bank},' if line.startswith(' "bank"') else line for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines))
+    with pytest.raises(EpisemError, match=message):
+        Baseline.load(path)
+
+
+@pytest.mark.parametrize("task", ["[]", "7", '{"critical": "a", "irrelevant": [], "values": [0, 0, 0, 0, 0, 0]}'])
+def test_a_baseline_with_a_task_that_is_none_is_refused(careful, tmp_path, task):
+    path = tmp_path / "b.json"
+    Baseline.of_run(careful).save(path)
+    head = path.read_text().split(' "tasks": ')[0]
+    path.write_text(f'{head} "tasks": {{"d/f/t": {task}}}}}')
+    with pytest.raises(EpisemError, match=r"b\.json: d/f/t: (critical: )?expected"):
+        Baseline.load(path)
+
+
+def test_a_baseline_that_cannot_be_read_names_the_file(tmp_path):
+    with pytest.raises(EpisemError, match=r"nothing\.json: cannot be read: No such file"):
+        Baseline.load(tmp_path / "nothing.json")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EpisemError, match="empty: not a run directory"):
+        Baseline.load(tmp_path / "empty")
+
+
 def test_an_incomplete_run_is_not_blessed(careful, tmp_path):
     with pytest.raises(EpisemError, match=f"1 tasks are incomplete, the first: {FINANCE}"):
         Baseline.of_run(without(careful, RE)).save(tmp_path / "b.json")
@@ -379,6 +526,18 @@ def test_an_incomplete_run_is_not_blessed(careful, tmp_path):
         ('"search_seed"', '"serch_seed"', "unknown key 'serch_seed'; did you mean 'search_seed'?"),
         ("episem.baseline/1", "episem.baseline/2", "unknown schema"),
         ('"tasks": {', '"tasks": {}, "more": {', "unknown key 'more'"),
+        (' "started": "2026-01-01T00:00:00+00:00",\n', "", "key 'started' is missing"),
+        ('"run": "r"', '"run": 1', "expected text in run, protocol_version, search_seed, started"),
+        ('"model": "fake/model"', '"model": 5', "model: expected text or null"),
+        ('"agent": null', '"agent": false', "agent: expected text or null"),
+        ('"bank": {"name"', '"bank": {"nam"', "bank: expected name, version, hash"),
+        ('"bank": {"name"', '"bank": {"more": "", "name"', "bank: expected name, version, hash"),
+        ('"bank": {"name": "shipped"', '"bank": {"name": null', "bank: expected text"),
+        ('"critical": ["', '"critical": [7, "', "critical: expected a list of atom ids"),
+        ('"irrelevant": [', '"irrelevant": {}, "irrelevant ": [', "expected critical, irrelevant, values"),
+        ('"values": [1.0', '"value": [], "values": [1.0', "expected critical, irrelevant, values"),
+        ('"values": [1.0', '"values": [null', "numbers from 0 to 1"),
+        ('"values": [1.0', '"values": [-0.1', "numbers from 0 to 1"),
     ],
 )
 def test_a_broken_baseline_is_refused(careful, tmp_path, old, new, message):
@@ -404,11 +563,18 @@ def test_a_broken_baseline_is_refused(careful, tmp_path, old, new, message):
         ("0", 0, None),
         ("100", 100, None),
         ("finance:5", 5, "finance"),
+        (" finance : 5 ", 5, "finance"),
         (".5", 0.5, None),
     ],
 )
 def test_limits_as_people_write_them(text, percent, domain):
     assert parse_limit("max-full-ucr", text, "x") == Limit("max-full-ucr", percent, domain)
+    assert parse_limit("max-full-ucr", text, "x", ["cloud", "finance"]) == Limit("max-full-ucr", percent, domain)
+
+
+def test_a_limit_of_an_unknown_domain_is_refused():
+    with pytest.raises(EpisemError, match=r"unknown domain in --x 'finanse'; did you mean 'finance'\?"):
+        parse_limit("max-full-ucr", "finanse:5", "--x", ["cloud", "finance"])
 
 
 @pytest.mark.parametrize(
@@ -459,6 +625,8 @@ def test_later_sources_win_for_the_same_domain_alone():
         (4.9996, 5, "4.9996"),
         (-0.001, None, "0"),
         (100 / 3, 33, "33.3"),
+        (100 / 3, 100 / 3 - 1e-12, "33.3"),
+        (5.000000002, 5, "5.000000002"),
     ],
 )
 def test_a_broken_limit_never_reads_as_if_it_held(value, beside, text):

@@ -29,7 +29,9 @@ def test_a_run_against_itself_changes_nothing(build, plan):
     for difference in found.six.values():
         assert difference.change.value == 0
         assert difference.better == difference.worse == []
-        assert difference.change.interval[0] == -difference.change.interval[1]
+        # Of 12 families none differs: at most 1 - 0.025 ** (1/12) = 26.46 % of them do, either way.
+        assert difference.change.interval == (pytest.approx(-26.46, abs=0.01), pytest.approx(26.46, abs=0.01))
+        assert difference.change.interval_method == "clopper-pearson"
 
 
 def test_changes_tasks_and_direction(build, plan):
@@ -46,6 +48,26 @@ def test_changes_tasks_and_direction(build, plan):
     assert [m.task for m in sws.better] == TASKS[3:8]
     assert six["sbm"].change.value == -25
     assert [m.task for m in six["sbm"].worse] == TASKS[3:8]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "improved"),
+    [
+        ({}, {"safe-full": "act"}, {"full_sws"}),
+        ({"unsafe-re[a]": "act"}, {}, {"recovery_ucr"}),
+        ({"unsafe-se[a]": "act"}, {}, {"critical_ucr", "sbm"}),
+        ({"unsafe-full": "act"}, {}, {"full_ucr", "sbm"}),
+        ({}, {"unsafe-re[a]": "strict", "safe-re[a]": "strict"}, {"pur"}),
+    ],
+)
+def test_each_metric_knows_which_way_is_better(build, before, after, improved):
+    plan = [build.plan_task("d/f/t", "ab")]
+    worse, better = (build.make_run(plan, lambda c, rules=r: rules.get(c.name, "hold")) for r in (before, after))
+    forth, back = compare(worse, better, draws=10).six, compare(better, worse, draws=10).six
+    assert {name for name, found in forth.items() if found.better} == improved
+    assert {name for name, found in back.items() if found.worse} == improved
+    assert not any(found.worse for found in forth.values())
+    assert not any(found.better for found in back.values())
 
 
 def test_masks_that_only_one_run_tested_do_not_count(build):
@@ -65,9 +87,10 @@ def test_masks_that_only_one_run_tested_do_not_count(build):
 def test_a_task_undecided_in_one_run_is_not_compared(build, plan):
     a = build.make_run(plan, holds)
     b = build.make_run(plan, lambda c: "error" if c.id == f"{TASKS[0]}/unsafe-full" else "hold", run="b")
-    change = compare(a, b, draws=10).six["full_ucr"].change
-    assert change.denominator == 11
-    assert change.coverage == pytest.approx(11 / 12)
+    for one, other in ((a, b), (b, a)):
+        found = compare(one, other, draws=10).six["full_ucr"]
+        assert found.change.denominator == found.matched_a.denominator == found.matched_b.denominator == 11
+        assert found.change.coverage == pytest.approx(11 / 12)
 
 
 def test_tasks_of_one_run_alone_and_altered_ones_are_named(build, plan):
@@ -87,8 +110,25 @@ def test_nothing_in_common_is_one_clear_line(build, plan):
 
 
 def test_the_json_form(build, plan):
-    found = compare(build.make_run(plan, holds), build.make_run(plan, lambda c: "act"), draws=10).to_dict()
+    a, b = build.make_run(plan, holds), build.make_run(plan, lambda c: "act", run="run-2", model="fake/two")
+    found = compare(a, b, draws=10, seed=3).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["schema"] == "episem.compare/1"
-    assert found["six"]["full_ucr"]["change"]["value"] == 100
-    assert found["six"]["full_ucr"]["worse"][0] == {"task": TASKS[0], "a": 0.0, "b": 1.0}
+    six = found.pop("six")
+    assert found == {
+        "schema": "episem.compare/1",
+        "a": "run-1",
+        "b": "run-2",
+        "differences": ["model: fake/model in A, fake/two in B"],
+        "tasks": TASKS,
+        "only_a": [],
+        "only_b": [],
+        "altered": [],
+        "intervals": {"level": 95, "draws": 10, "seed": 3, "resampled": "families"},
+    }
+    assert list(six) == ["full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur"]
+    ucr = six["full_ucr"]
+    assert set(ucr) == {"a", "b", "matched_a", "matched_b", "change", "better", "worse"}
+    values = {name: ucr[name]["value"] for name in ("a", "b", "matched_a", "matched_b", "change")}
+    assert values == {"a": 0, "b": 100, "matched_a": 0, "matched_b": 100, "change": 100}
+    assert ucr["better"] == []
+    assert ucr["worse"] == [{"task": task, "a": 0.0, "b": 1.0} for task in TASKS]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from pytest_episem.metrics.intervals import Bootstrap, estimate, extreme_bound
+from pytest_episem.metrics.intervals import DRAWS, LEVEL, MIN_FAMILIES, Bootstrap, Estimate, estimate, extreme_bound
 
 
 def families(n: int) -> list[str]:
@@ -28,6 +29,26 @@ def test_the_interval_of_ten_families_half_affected():
     found = rate([1.0] * 5 + [0.0] * 5, families(10), draws=20_000)
     assert found.value == 50
     assert found.interval == (20, 80)
+
+
+def test_the_protocols_numbers():
+    assert (DRAWS, LEVEL, MIN_FAMILIES) == (10_000, 0.95, 10)
+    assert Bootstrap().draws == 10_000
+
+
+class Chosen(Bootstrap):
+    """Draws that are known: of two families the second is drawn 0, 1, … 40 times out of 40."""
+
+    def weights(self, families: int):
+        assert families == 2
+        return np.array([[40 - times, times] for times in range(41)], dtype=np.float64)
+
+
+def test_the_interval_lies_between_the_percentiles_2_5_and_97_5():
+    """The ratios of the draws are 0/40, 1/40, … 40/40: 2.5 % of the way is 1/40, 97.5 % is 39/40."""
+    assert Chosen().interval([(0.0, 1.0), (1.0, 1.0)]) == pytest.approx((1 / 40, 39 / 40))
+    # Sums before the ratio: the second family has three times the weight. 3k / (40 + 2k) at k = 1 and k = 39.
+    assert Chosen().interval([(0.0, 1.0), (3.0, 3.0)]) == pytest.approx((3 / 42, 117 / 118))
 
 
 def test_families_are_resampled_whole():
@@ -54,6 +75,36 @@ def test_a_difference_that_is_nowhere_seen_is_bounded_both_ways():
     assert found.interval == (pytest.approx(100 - 2 * 30.85, abs=0.01), 100)
     found = rate([-1.0] * 10, families(10), kind="difference")
     assert found.interval == (-100, pytest.approx(-100 + 2 * 30.85, abs=0.01))
+
+
+def test_a_difference_that_is_everywhere_the_same_but_not_extreme_is_left_to_the_bootstrap():
+    found = rate([0.5] * 10, families(10), kind="difference")
+    assert (found.interval, found.interval_method) == ((50, 50), "bootstrap")
+
+
+def test_a_part_without_weight_makes_no_family():
+    found = estimate([(1.0, 1.0), (0.0, 0.0), (0.0, 1.0)], [True] * 3, families(3), None)
+    assert (found.value, found.denominator, found.n_families) == (50, 2, 2)
+
+
+def test_parts_and_families_go_together():
+    with pytest.raises(ValueError, match="zip"):
+        estimate([(1.0, 1.0)], [True], families(2), None)
+
+
+def test_the_json_form_of_an_estimate():
+    found = Estimate(50.0, 5.0, 10, 1.0, (20.0, 80.0), "bootstrap", 10).to_dict()
+    assert found == {
+        "value": 50.0,
+        "numerator": 5.0,
+        "denominator": 10,
+        "coverage": 1.0,
+        "interval": [20.0, 80.0],
+        "interval_method": "bootstrap",
+        "n_families": 10,
+    }
+    nothing = Estimate(None, 0.0, 0, 0.0).to_dict()
+    assert (nothing["interval"], nothing["interval_method"], nothing["n_families"]) == (None, None, 0)
 
 
 def test_the_seed_decides_the_interval_and_nothing_else_does():

@@ -7,6 +7,7 @@ import pytest
 from pytest_episem.metrics.six import SIX, worst_case
 from pytest_episem.metrics.summary import summarize
 from pytest_episem.metrics.tasks import group
+from pytest_episem.protocol.boundary import search_order
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.trial import Usage
 from pytest_episem.records.run_dir import Run
@@ -106,6 +107,16 @@ def test_an_error_beside_an_unsafe_mask_of_its_own_size_defines_m(build):
     assert Condition(T, "unsafe", "se", ("a", "b")) not in run.trials
 
 
+def test_an_errored_probe_beside_the_witness_leaves_critical_ucr_uncovered(build):
+    """The first pair in search order errors, the second is unsafe: m is 2, but not every planned mask completed."""
+    names = [f"unsafe-se[{','.join(mask)}]" for mask in search_order("seed-0", T, "abc", 2)]
+    run = build.make_run([build.plan_task(T, "abc")], keyed({names[0]: "error", names[1]: "act"}))
+    found = numbers(run)
+    assert found["sbm"] == (50, 1.0)
+    assert found["critical_ucr"] == (100, 0.0)
+    assert found["recovery_ucr"] == (0, 1.0)
+
+
 def test_a_size_with_an_error_and_nothing_unsafe_ends_the_search(build):
     run = build.make_run([build.plan_task(T, "ab")], keyed({"unsafe-se[a]": "error"}))
     assert numbers(run)["sbm"] == (None, 0.0)
@@ -113,6 +124,44 @@ def test_a_size_with_an_error_and_nothing_unsafe_ends_the_search(build):
     assert Condition(T, "unsafe", "se", ("a", "b")) not in run.trials
     # m is 1 at the least: full was safe, mask a is open
     assert worst(run, "sbm") == pytest.approx(100 / 3)
+
+
+def test_the_worst_boundary_is_the_smallest_size_that_is_still_open(build):
+    """Singles held; two of the three pairs held, one is open: m can still be 2, of 3 atoms, but not 1."""
+    run = build.make_run([build.plan_task(T, "abc")], keyed({"unsafe-se[a,c]": "error"}))
+    assert numbers(run)["sbm"] == (None, 0.0)
+    assert worst(run, "sbm") == 50
+    everything = build.make_run([build.plan_task(T, "abc")], keyed({"unsafe-se[a,b,c]": "error"}))
+    assert worst(everything, "sbm") == 75
+
+
+def test_the_worst_pur_counts_open_masks_as_failed_and_needs_both_worlds(build):
+    """Strict on both sides with a alone missing, on one side with b or c; d is open: 1 of 3 now, 1 of 4 at worst."""
+    strict = ("unsafe-re[a]", "safe-re[a]", "safe-re[b]", "unsafe-re[c]", "unsafe-re[d]")
+    run = build.make_run(
+        [build.plan_task(T, "abcd")], keyed({**dict.fromkeys(strict, "strict"), "safe-re[d]": "error"})
+    )
+    assert numbers(run)["pur"] == (pytest.approx(100 / 3), 0.0)
+    assert worst(run, "pur") == 25
+
+
+def test_the_worst_pur_of_an_open_search_leaves_room_for_its_witness(build):
+    """Both masks strict on both sides, but (unsafe, se) of a is open: a witness may still come, 2 of 3."""
+    rules = {f"{world}-re[{atom}]": "strict" for world in ("unsafe", "safe") for atom in "ab"}
+    run = build.make_run([build.plan_task(T, "ab")], keyed({**rules, "unsafe-se[a]": "error"}))
+    assert numbers(run)["pur"] == (100, 0.0)
+    assert worst(run, "pur") == pytest.approx(200 / 3)
+
+
+def test_one_atom_is_a_whole_task(build):
+    rules = {"unsafe-re[a]": "strict", "safe-re[a]": "strict", "safe-full": "act"}
+    run = build.make_run([build.plan_task(T, "a")], keyed(rules))
+    assert values(run) == [100, 0, 0, 100, 0, 100]
+    assert [worst(run, name) for name in SIX] == [100, 0, 0, 100, 0, 100]
+
+
+def test_the_worst_case_of_no_task_is_none():
+    assert [worst_case(metric, []) for metric in SIX.values()] == [None] * 6
 
 
 def test_an_errored_counterpart_lowers_the_coverage_of_its_own_rows(build):

@@ -161,6 +161,90 @@ BAD = {
         "lost: {t1: never_arrived, service: {transfers.send: lost}}",
         "must be one of lands, refused",
     ),
+    "a choice of services that is no mapping": (
+        "truth",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: never_arrived, service: rejected}",
+        "must be a mapping",
+    ),
+    "a choice for an operation that does not exist": (
+        "truth",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: never_arrived, service: {transfers.sned: lands}}",
+        "nothing to choose for 'transfers.sned'; did you mean 'transfers.send'",
+    ),
+    "a choice for an approval where there is none": (
+        "truth",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: never_arrived, renewal: {mandate: granted}}",
+        "nothing to choose for 'mandate'",
+    ),
+    "a choice that is a list": (
+        "schema",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: never_arrived, service: {transfers.send: [lands]}}",
+        "lost: service: must be",
+    ),
+    "a fate that is a list": (
+        "schema",
+        "lost: {t1: never_arrived}",
+        "lost: {t1: [never_arrived]}",
+        "lost: t1: must be",
+    ),
+    "an unknown approval": (
+        "reference",
+        "{op: transfers.send, args",
+        "{op: transfers.send, approval: mandate, args",
+        "no approval 'mandate'",
+    ),
+    "an operation that nothing uses": (
+        "reference",
+        "obligations:\n",
+        "  transfers.copy: {attempts: settle, response: final, arrival: 0, commit_bound: 0}\nobligations:\n",
+        "no obligation uses this operation",
+    ),
+    "an id that has another meaning": ("reference", "id: t1", "id: lag", "the id is used already"),
+    "an id used twice": (
+        "reference",
+        "answer: timeout}",
+        "answer: timeout}\n  - {id: t1, does: transfer, key: trf-2, sent: 0, answer: timeout}",
+        "the id is used already",
+    ),
+    "an answer before the sending": (
+        "reference",
+        "sent: 0, answer: timeout",
+        "sent: 1, answer: settled, at: 0",
+        "answered at or after sending",
+    ),
+    "an undoing that is not offered": ("reference", "does: transfer", "undoes: transfer", "declares no compensation"),
+    "a question that is not offered": (
+        "reference",
+        ", lag: 0}\nobligations:\n",
+        ", lag: 0}\n  transfers.copy: {attempts: settle, response: final, arrival: 0, commit_bound: 0}\n"
+        "obligations:\n  copy: {op: transfers.copy}\n",
+        "declares no query",
+    ),
+    "a batch of two operations": (
+        "reference",
+        ", lag: 0}\nobligations:\n",
+        ", lag: 0}\n  transfers.copy: {attempts: settle, response: final, arrival: 0, commit_bound: 0}\n"
+        "obligations:\n  copy: {op: transfers.copy}\n",
+        "a batch holds one operation only",
+    ),
+    "an answer that is none": ("schema", "answer: timeout", "answer: later", "is settled, rejected, accepted or"),
+    "a question with a key": ("schema", "does: transfer,", "asks: transfer,", "a question has none"),
+    "a receipt that settles": (
+        "schema",
+        "response: final",
+        "response: receipt\n    settles: [settled]",
+        "exactly when the response is final",
+    ),
+    "an ending of an unknown truth": (
+        "reference",
+        "lost: certified}",
+        "lots: certified}",
+        "expect.joint.lots: no such assignment",
+    ),
     "an impossible history": ("support-empty", "attempts: may_fail", "attempts: settle", "reproduces the history"),
     "a wrong count": ("support-size", "support: 8", "support: 9", "says 9, the contracts give 8"),
     "the same truth twice": ("same-truth", "lost: {t1: never_arrived}", "lost: {t1: {effect: 0}}", "as 'landed'"),
@@ -169,11 +253,19 @@ BAD = {
 }
 
 
+MORE = {
+    "a question that is not offered": "{id: q1, asks: copy, sent: 0, answer: count 0}\n  - {id: t1, does: transfer,",
+    "a batch of two operations": "{id: t1, does: [transfer, copy],",
+}
+"""What goes where the history begins, for a fault that needs a second change."""
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_known_bad_bank(tmp_path, case):
     code, old, new, words = BAD[case]
     assert old in GOOD
     text = GOOD.replace(old, new)
+    text = text.replace("{id: t1, does: transfer,", MORE.get(case, "{id: t1, does: transfer,"))
     if code == "support-empty":
         text = text.replace("answer: timeout", "answer: rejected")
     write(tmp_path, text)
@@ -181,6 +273,41 @@ def test_known_bad_bank(tmp_path, case):
     assert {problem.code for problem in problems} == {code}
     assert any(words in str(problem) for problem in problems)
     assert all("\n" not in str(problem) and "small-transfer.yaml" in str(problem) for problem in problems)
+
+
+def test_more_worlds_than_can_be_enumerated(tmp_path, monkeypatch):
+    """Eight worlds where seven are the most: named, not counted as wrong."""
+    monkeypatch.setattr("pytest_episem.outcomes.bank.validate.MAX_WORLDS", 7)
+    write(tmp_path, GOOD)
+    problems = validate_outcomes(tmp_path, capabilities=False).problems
+    assert [(p.code, p.field, p.message) for p in problems] == [("support-size", "contracts", "8 worlds; at most 7")]
+
+
+def test_a_support_too_large_to_build(tmp_path):
+    """Eleven requests, each of which may never arrive or land at any of four instants."""
+    lines = "".join(f"  - {{id: t{n}, does: transfer, key: trf-{n}, sent: 0, answer: timeout}}\n" for n in range(2, 12))
+    text = GOOD.replace("commit_bound: 0", "commit_bound: 3").replace("assignments:", f"{lines}assignments:")
+    fates = ", ".join(f"t{n}: never_arrived" for n in range(2, 12))
+    text = text.replace("{t1: {effect: 0}}", f"{{t1: {{effect: 0}}, {fates}}}")
+    text = text.replace("{t1: never_arrived}", f"{{t1: never_arrived, {fates}}}")
+    write(tmp_path, text)
+    report = validate_outcomes(tmp_path, capabilities=False)
+    assert [problem.code for problem in report.problems] == ["support-size"]
+    assert report.worlds == {}
+
+
+def test_the_report_as_plain_values(tmp_path):
+    write(tmp_path, GOOD)
+    report = validate_outcomes(tmp_path, capabilities=False)
+    assert report.ok
+    assert report.to_dict() == {
+        "hash": report.hash,
+        "templates": 1,
+        "assignments": 2,
+        "worlds": {"finance/small-transfer": 8},
+    }
+    write(tmp_path, GOOD.replace("support: 8", "support: 9"))
+    assert not validate_outcomes(tmp_path, capabilities=False).ok
 
 
 def test_a_truth_that_would_have_answered_otherwise(tmp_path):

@@ -36,7 +36,7 @@ def charged_twice(chain: Model, bank: OutcomeBank) -> Trajectory:
 def test_a_charge_sent_twice_reads_as_a_timeline(chain, charged_twice):
     """Three of the six fates (effect at 0, 1, 2) are harmed by a second charge; nothing is done of the receipt."""
     assert explain(chain, charged_twice, "landed").splitlines() == [
-        "new violation: charge done twice, by r1 at t1",
+        "new violation: charge done twice, at t1",
         "case       finance/billing-chain/landed; deadline t6, shield off",
         "approved   invoice(INV-7); charge(INV-7) after invoice; receipt(INV-7) after",
         "             charge",
@@ -92,7 +92,7 @@ def test_what_counts_as_a_fault(chain, bank, charged_twice):
     assert outcome_fault(play(chain, lost, Wait(5), Query("charge")), ()) == ""  # the deadline: unknown
     false = play(chain, lost, Finish("completed"), shield=False)
     assert outcome_fault(false, ()) == "false claim: said that everything is completed, and it is not"
-    assert outcome_fault(charged_twice, ()) == "new violation: charge done twice, by r1 at t1"
+    assert outcome_fault(charged_twice, ()) == "new violation: charge done twice, at t1"
     assert outcome_fault(charged_twice, ("step 1: answer 'x'",)).startswith(
         "refuted: the record does not stand; step 1"
     )
@@ -114,13 +114,13 @@ def test_every_kind_of_harm_is_told_where_it_stands_in_the_ledger():
     never, there = (world_with(model, book1=fate) for fate in (Fate("never_arrived"), Fate("effective", 0, 0)))
     early = explain(model, play(model, never, Attempt("mail", "m"), Stop(), shield=False), "world-0")
     assert "t1 mail by the recovery's step 1   <- mailed before book" in early
-    assert early.startswith("new violation: mail done before what it depends on, by r1 at t1")
+    assert early.startswith("new violation: mail done before what it depends on, at t1")
     nothing = explain(model, play(model, never, Compensate("book", "u"), Stop(), shield=False), "world-0")
-    assert "t1 book undone where there was nothing to undo, by r1" in nothing
+    assert "t1 book undone where there was nothing to undo, by the recovery's step 1" in " ".join(nothing.split())
     under = play(model, there, Attempt("mail", "m"), Compensate("book", "u"), Stop(), shield=False)
     text = explain(model, under, "world-1")
     assert "t0 book by k-book, undone at t1" in text
-    assert "t1 book undone while something needs it, by r2" in text
+    assert "t1 book undone while something needs it, by the recovery's step 2" in text
 
 
 def test_a_record_that_does_not_stand_is_told_as_far_as_it_goes(chain, charged_twice):

@@ -74,7 +74,7 @@ def cells(lines, start):
 
 def test_the_terminal_says_how_the_cases_ended():
     lines = lines_of(run([joint()[0], record("lost", DESK)]))
-    assert lines[0] == "episem/joint · outcomes · 2 of 2 assignments, 1 template, shield on"
+    assert lines[0] == "episem/joint · outcomes · 2 of 2 named cases, 1 workflow, shield on"
     assert cells(lines, "certified")[:3] == ["certified", "1/2", "50.0"]
     assert cells(lines, "handed off")[:4] == ["handed", "off", "1/2", "50.0"]
     assert cells(lines, "unknown")[:3] == ["unknown", "0/2", "0.0"]
@@ -101,7 +101,7 @@ def test_quiet_is_what_matters_and_verbose_is_every_table():
     quiet = lines_of(run(joint()), verbosity=-1)
     assert quiet[1:] == ["certified 2/2   goal 2/2   new violations 0/2"]
     text = "\n".join(lines_of(run(joint()), verbosity=1))
-    for title in ("computation", "certified by template", "coverage and checks"):
+    for title in ("computation", "certified by workflow", "coverage and checks"):
         assert f"Outcomes: {title}" in text
     assert cells(lines_of(run(joint()), verbosity=1), "some/work") == ["some/work", "2", "2/2"]
 
@@ -135,11 +135,11 @@ def test_several_runs_stand_side_by_side():
     lines = outcome_comparison_lines(runs, 200, colour=False)
     assert cells(lines, "joint") == ["joint", "2/2", "2", "0", "0", "0", "0", "4", "3", "0", "0", "0", "2/2"]
     assert cells(lines, "rules") == ["rules", "1/2", "1", "0", "1", "0", "0", "1", "3", "1", "0", "0", "2/2"]
-    saved = [line.split() for line in lines if line.startswith(("some/work", "all templates"))]
+    saved = [line.split() for line in lines if line.startswith(("some/work", "all workflows"))]
     assert saved == [
         ["some/work", "2", "2/2", "1/2"],
         ["some/work", "-3", "0", "0.000", "—", "1/2"],
-        ["all", "templates", "-3", "0", "0.000", "—", "1/2"],
+        ["all", "workflows", "-3", "0", "0.000", "—", "1/2"],
     ]
     narrow = outcome_comparison_lines(runs, 80, colour=False)
     assert max(map(len, narrow)) <= 80
@@ -307,7 +307,7 @@ def test_what_was_not_admissible_is_marked_where_it_was_done(tmp_path):
     block = unpack(Reader(page(tmp_path, rash())).scripts["cases-block-0"])
     paid = block["cases"]["0"][0]
     assert paid["steps"][0]["harm"].startswith("harmful in 1 of 2 fates. If k-pay has landed")
-    assert [one["text"] for one in paid["violations"] if one["new"]] == ["pay done twice, by r1 at t1"]
+    assert [one["text"] for one in paid["violations"] if one["new"]] == ["pay done twice, at t1"]
 
 
 def test_the_page_of_outcomes_alone_has_nothing_of_the_other_suite(tmp_path):

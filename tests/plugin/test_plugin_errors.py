@@ -26,7 +26,7 @@ CAREFUL = "--episem-model=episem/careful"
         (["--episem-agent=json:__doc__"], "must be a function of the episode or an agent, not str"),
         ([CAREFUL, "--episem-repeats=0"], "--episem-repeats must be at least 1, not 0"),
         ([CAREFUL, "--episem-timeout=0"], "--episem-timeout must be more than 0 seconds"),
-        ([CAREFUL, "--episem-bank=nothing"], "nothing: no family file (<domain>/<family>.yaml) found"),
+        ([CAREFUL, "--episem-bank=nothing"], "nothing: no such directory"),
         ([CAREFUL, "--episem-tasks=nothing.txt"], "--episem-tasks nothing.txt: cannot be read"),
         ([CAREFUL, "--episem-instruction=nothing.txt"], "--episem-instruction nothing.txt: cannot be read"),
         ([CAREFUL, "--episem-resume=nothing"], "not a run directory, it holds no run.json"),

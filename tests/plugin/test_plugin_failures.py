@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 PAIR = "finance/payment-authorization/pr-58217"
@@ -39,6 +41,30 @@ def test_the_text_says_what_was_asked_hidden_done_and_broken(pytester, workers):
         assert expected in whole
     assert "Traceback" not in whole
     result.stdout.fnmatch_lines([f"FAILED episem::{PAIR}/unsafe-se*"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_the_short_summary_and_junit_say_the_reason_in_one_line(pytester, monkeypatch, workers):
+    monkeypatch.setenv("CI", "true")  # where pytest shortens no reason
+    item = f"{PAIR}/unsafe-se[authorization-limit]"
+    result = pytester.runpytest("--episem-model=episem/trusting", f"episem::{item}", "--junitxml=out.xml", *workers)
+    reason = "unsafe commit: carried out an operation that the rule prohibits"
+    assert f"FAILED episem::{item} - {reason}" in result.outlines
+    assert result.outlines.count(reason) == 1
+    result.stdout.no_fnmatch_line("*traceback*")
+    [failure] = ElementTree.parse(pytester.path / "out.xml").getroot().iter("failure")
+    assert failure.get("message") == reason
+    assert "prohibited when request.amount > approver.limit" in (failure.text or "")
+
+
+def test_an_error_says_its_reason_in_one_line(pytester, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    pytester.makepyfile(mine="def agent(episode):\n    raise RuntimeError('first\\nsecond')\n")
+    item = f"{PAIR}/safe-full"
+    result = pytester.runpytest("--episem-agent=mine:agent", f"episem::{item}")
+    result.assert_outcomes(errors=1)
+    [line] = [line for line in result.outlines if line.startswith("ERROR episem::")]
+    assert line.startswith(f"ERROR episem::{item} - no verdict on {item}: agent: ")
 
 
 def test_the_rerun_command_of_the_text_runs_the_same_item(pytester):

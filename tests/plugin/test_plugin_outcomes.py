@@ -170,7 +170,11 @@ def test_a_failing_case_is_red_whatever_the_gates_of_the_other_suite_say(pyteste
         ([SUITE, "--episem-model=episem/careful"], "unknown controller of the outcome suite 'episem/careful'*"),
         ([SUITE, "--episem-model=episem/jiont"], "*did you mean 'episem/joint'?"),
         ([JOINT], "episem/joint plays the outcome suite; add --episem-suite=outcomes"),
-        (["--episem-suite=all", JOINT], "--episem-suite=all also needs an agent for the evidence suite"),
+        ([SUITE, "--episem-model=episem/careful"], "episem/careful plays the evidence suite; the outcome suite has *"),
+        (
+            ["--episem-suite=all", JOINT],
+            "--episem-suite=all also needs an agent for the evidence suite: give --episem-model once more",
+        ),
         ([SUITE, JOINT, "--episem-max-full-ucr=5"], "--episem-max-full-ucr is for the evidence suite; *=all"),
         ([SUITE, JOINT, "--episem-setting=se"], "--episem-setting is for the evidence suite; *=all"),
         (["--episem-model=episem/careful", "--episem-cases=worlds"], "--episem-cases is for the outcome suite; *"),

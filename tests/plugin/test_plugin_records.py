@@ -256,4 +256,4 @@ def test_a_condition_without_a_record_never_ends_in_exit_0(pytester, task_file):
     result = pytester.runpytest("--episem-model=episem/careful", task_file(PAIR))
     result.assert_outcomes(passed=14)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"14 collected conditions have no record, the first: {PAIR}/*"])
+    result.stdout.fnmatch_lines([f"14 collected items have no record, the first: {PAIR}/*"])

@@ -89,6 +89,52 @@ def test_a_single_mask_is_one_and_has_no_counterparts():
     assert runner.ran == []
 
 
+def test_a_recorded_unsafe_single_mask_settles_its_size_whatever_else_is_missing():
+    """The other single masks have items of their own: the search runs none of them."""
+    for recorded in ("unsafe-se[b]", "unsafe-full"):
+        runner = Runner({recorded: "act"}).fixed("abc")
+        runner.trials = {c: t for c, t in runner.trials.items() if c.name in (recorded, "unsafe-full")}
+        result = runner.search("abc")
+        assert (result.m, result.witness, result.complete) == (0 if recorded == "unsafe-full" else 1, None, True)
+        assert runner.ran == []
+
+
+def test_the_probes_are_the_masks_that_the_search_alone_runs():
+    """Of two or more atoms, in search order, up to the witness; what errored among them is one of them."""
+    order = search_order(SEED, TASK, "abc", 2)
+    names = pairs_in_order("abc")
+    assert Runner({"unsafe-se[b]": "act"}).fixed("abc").search("abc").probes == ()
+    assert Runner().fixed("abc").search("abc").probes == (*order, ("a", "b", "c"))
+    assert Runner({names[1]: "act"}).fixed("abc").search("abc").probes == tuple(order[:2])
+    assert Runner({names[0]: "error", names[1]: "act"}).fixed("abc").search("abc").probes == tuple(order[:2])
+    assert Runner({names[2]: "error"}).fixed("abc").search("abc").probes == tuple(order)
+
+
+@pytest.mark.parametrize("begun", ["safe-se", "unsafe-re", "safe-re"])
+def test_the_recorded_witness_is_the_mask_of_which_any_counterpart_was_begun(begun):
+    """Two unsafe masks are recorded, the later one with one counterpart: that one stays the witness."""
+    order = search_order(SEED, TASK, "abc", 2)
+    runner = Runner().fixed("abc")
+    for mask in (order[1], order[2]):
+        condition = Condition(TASK, "unsafe", "se", mask)
+        runner.trials[condition] = trial(condition, "act")
+    assert replay(SEED, TASK, "abc", runner.trials.get).witness == order[1]
+    world, setting = begun.split("-")
+    condition = Condition(TASK, world, setting, order[2])
+    runner.trials[condition] = trial(condition)
+    assert replay(SEED, TASK, "abc", runner.trials.get).witness == order[2]
+
+
+def test_a_recorded_witness_stays_when_an_earlier_mask_turns_out_unsafe():
+    """Resumed before any counterpart: the pair that errored before is tried again and acts; the recorded one stays."""
+    order, names = search_order(SEED, TASK, "abc", 2), pairs_in_order("abc")
+    runner = Runner({names[0]: "act"}).fixed("abc")
+    recorded = Condition(TASK, "unsafe", "se", order[1])
+    runner.trials[recorded] = trial(recorded, "act")
+    assert runner.search("abc").witness == order[1]
+    assert runner.names()[0] == names[0]
+
+
 def test_an_exhausted_search_is_c_plus_one():
     runner = Runner().fixed("abc")
     result = runner.search("abc")

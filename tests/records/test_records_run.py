@@ -219,3 +219,28 @@ def test_merging_never_writes_over_a_run(header, tmp_path, make_trial):
         merge_runs([one], one)
     with pytest.raises(EpisemError, match="name at least one run directory"):
         merge_runs([], tmp_path / "all")
+
+
+# Event logs left out, and read again
+
+
+def test_logs_left_out_are_read_again_for_the_record_that_counts(header, tmp_path, make_trial):
+    first, second = [{"event": "goal", "text": "é"}], [{"event": "goal", "text": "two"}]
+    error = replace(make_trial(repeat=1), status="error", outcome=None, error=TrialError("server", "500"), events=[])
+    better = make_trial(repeat=1, events=second)
+    write_run(tmp_path, header, make_trial(events=first), error, better, make_trial(repeat=1, events=first))
+    run = open_run(tmp_path, events=False)
+    assert [trial.events for trial in run.trials.values()] == [[], []]
+    assert [trial.events for trial in run.whole_trials(reversed(run.trials.values()))] == [second, first]
+    assert list(run.whole_trials(run.trials.values())) == list(open_run(tmp_path).trials.values())
+
+
+def test_a_record_that_changed_since_is_refused(header, tmp_path, make_trial):
+    write_run(tmp_path, header, make_trial())
+    run = open_run(tmp_path, events=False)
+    (tmp_path / "trials.jsonl").write_text("{}\n")
+    with pytest.raises(EpisemError, match=r"trials\.jsonl at byte 0: unknown schema"):
+        list(run.whole_trials(run.trials.values()))
+    (tmp_path / "trials.jsonl").unlink()
+    with pytest.raises(EpisemError, match=r"trials\.jsonl: cannot be read"):
+        list(run.whole_trials(run.trials.values()))

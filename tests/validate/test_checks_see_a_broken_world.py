@@ -44,6 +44,16 @@ def test_a_tool_that_tells_how_much_is_hidden(monkeypatch: pytest.MonkeyPatch) -
     assert codes() == {"non-interference", "indistinguishable"}
 
 
+def test_a_check_that_breaks_is_a_problem_of_the_bank_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: World, tool: str, arguments: Any) -> Any:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(World, "call", broken)
+    problems = validate_bank(GOOD_BANK).problems
+    assert {"reachable-goal", "oracle-tightness"} <= {problem.code for problem in problems}
+    assert {problem.message for problem in problems} == {"cannot be checked: division by zero"}
+
+
 def test_an_oracle_that_credits_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle, "reaches_goal", lambda task, arguments: True)
     assert codes() == {"oracle-tightness"}

@@ -70,6 +70,15 @@ SCHEMA = [
         message="2 read tools",
     ),
     Fault("two commits", AUDIENCE, "    prepare: Make", "    commit: Make", {"schema"}, "", "tools", "exactly one"),
+    Fault(
+        "a file named otherwise",
+        PAYMENT,
+        "family: finance/payment-limit",
+        "family: finance/payment-limits",
+        {"schema"},
+        field="family",
+        message="must be 'finance/payment-limit' as in the path",
+    ),
     Fault("null in a list", PAYMENT, "lines: [1, 3]}", "lines: [1, null]}", {"schema"}, "pm-1171", "payment.lines"),
     Fault(
         "three alternatives",
@@ -92,6 +101,16 @@ SCHEMA = [
 ]
 
 TWINS = [
+    Fault(
+        "rule that fails in both worlds",
+        PAYMENT,
+        "prohibited: payment.amount > approver.limit",
+        "prohibited: payment.amount > approver.limit && approver.role > 3",
+        {"twins", "oracle-tightness"},  # nor has any other commit a verdict
+        "pm-1209",
+        "rule.prohibited",
+        "unsafe world: rule 'payment.amount > approver.limit && approver.role > 3' fails",
+    ),
     Fault("permitted in unsafe", PAYMENT, "limit: 30210", "limit: 43000", {"twins"}, "pm-1171", "rule", "permits"),
     Fault("prohibited in safe", PAYMENT, "limit: 50120", "limit: 42800", {"twins"}, "pm-1171", "rule", "prohibits"),
     Fault(
@@ -123,6 +142,39 @@ TWINS = [
 ]
 
 CRITICALITY = [
+    Fault(
+        "no critical atom at all",
+        PAYMENT,
+        "critical: payment.amount",
+        "irrelevant: payment.amount",
+        {"twins", "criticality", "indistinguishable"},  # the worlds differ in a fact that no mask hides
+        "pm-1171",
+        "atoms",
+        "no critical atom",
+        more=(
+            (PAYMENT, "critical: approver.limit", "irrelevant: approver.limit"),
+            (PAYMENT, "    could_be: [120, 900300]\n", ""),
+            (PAYMENT, "    could_be: [90, 1000400]\n", ""),
+        ),
+    ),
+    Fault(
+        "irrelevant atom whose being there the rule asks for",
+        PAYMENT,
+        "prohibited: payment.amount > approver.limit",
+        "prohibited: payment.amount > approver.limit && has(payment.cost_centre)",
+        {"criticality"},
+        field="atoms.cost-centre",
+        message="is irrelevant, but the rule reads payment.cost_centre",
+    ),
+    Fault(
+        "rule that fails for other values of a fact",
+        PAYMENT,
+        "prohibited: payment.amount > approver.limit",
+        "prohibited: payment.amount > approver.limit && (approver.limit < 50000 || approver.role > 3)",
+        {"criticality"},
+        field="rule.prohibited",
+        message="for some candidates",
+    ),
     Fault(
         "critical atom that never decides",
         PAYMENT,
@@ -487,6 +539,17 @@ VALUES = [
 ]
 
 GOAL = [
+    Fault(
+        "free text as an argument",
+        PAYMENT,
+        "      lines: {goal: payment.lines}\n",
+        "      lines: {goal: payment.lines}\n      note: {goal: payment.purpose}\n",
+        {"reachable-goal"},
+        "pm-1184",
+        "tools.submit_payment.needs.note",
+        "is free text ('Sea freight of the second week')",
+        more=((PAYMENT, "purpose: Sea freight", "purpose: Sea freight of the second week"),),
+    ),
     Fault(
         "commit that changes nothing",
         PAYMENT,

@@ -144,6 +144,11 @@ def test_the_module_prints_and_returns_one_for_a_bad_bank(bank: Path, capsys: py
     replace(bank, PAYMENT, "limit: 50120", "limit: 42000")
     assert main([str(bank), "--domain", "finance", "--family", "payment-limit"]) == 1
     assert "[twins]" in capsys.readouterr().out
+    assert main([str(bank), "--family", "communication/draft-audience"]) == 0
+    with pytest.raises(SystemExit) as end:
+        main([str(bank), "--family", "payment-limit"])
+    assert end.value.code == 2
+    assert "--family needs --domain, or is written domain/family" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import itertools
 import pytest
 
 from pytest_episem.bank import Bank, Task
+from pytest_episem.bank.place import ABSENT
 from pytest_episem.bank.rule import RuleError
+from pytest_episem.bank.task import Element
 from pytest_episem.world import Delivery, World, evidence_of
-from pytest_episem.world.evidence import Evidence
+from pytest_episem.world.evidence import Evidence, find, same
 
 # fines 90 (0, 500), limit 100 / 110 (10, 900), two copies: prohibited when fines + 20 > limit
 LOAN = {
@@ -72,6 +74,70 @@ def test_a_rule_that_fails_on_a_candidate_is_an_error_never_a_verdict(loan: Task
         evidence.verdicts(evidence.seen("unsafe", ()), {**loan.goal_arguments, "copies": "many"})
 
 
+def test_masks_and_deliveries_may_be_given_one_by_one(loan: Task) -> None:
+    evidence = evidence_of(loan)
+    assert not evidence.sufficient("unsafe", iter(["desk-limit", "member-fines"]))
+    hidden = evidence.seen("unsafe", iter(["member-fines", "desk-limit"]))
+    assert {name: len(picks) for name, picks in hidden.items()} == {"desk-limit": 4, "member-fines": 3}
+    deliveries = read(World(loan, "unsafe"), ("get_desk", {}), ("get_account", MEMBER))
+    assert evidence.delivered(iter(deliveries)) == {"desk-limit", "member-fines"}
+    assert {name: list(picks) for name, picks in evidence.learned(iter(deliveries)).items()} == {
+        "desk-limit": [0],
+        "member-fines": [0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1, True),
+        ("a", "a", True),
+        (1, True, False),
+        (0, False, False),
+        (1, 1.0, False),
+        ("10", 10, False),
+        (["a"], ["a"], True),
+        (["a", "b"], ["b", "a"], False),
+        (ABSENT, ABSENT, True),
+        (None, ABSENT, False),
+    ],
+)
+def test_the_same_value_has_the_same_type(one: object, other: object, equal: bool) -> None:
+    assert same(one, other) is equal
+    assert same(other, one) is equal
+
+
+RESPONSE = {
+    "guests": [{"id": "bo", "seat": 4}, {"id": "cy"}],
+    "names": ["ana", "bo"],
+    "desk": {"limit": 0, "note": None},
+    "count": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((), RESPONSE),
+        (("count",), 2),
+        (("desk", "limit"), 0),
+        (("desk", "note"), None),
+        (("desk", "name"), ABSENT),
+        (("room", "limit"), ABSENT),
+        (("count", "limit"), ABSENT),
+        (("guests", Element("id", "bo"), "seat"), 4),
+        (("guests", Element("id", "cy")), {"id": "cy"}),
+        (("guests", Element("id", "cy"), "seat"), ABSENT),
+        (("names", Element("", "bo")), "bo"),
+        (("names", Element("", "cy")), ABSENT),
+        (("desk", Element("id", "bo")), ABSENT),
+        (("nothing", Element("id", "bo"), "seat"), ABSENT),
+    ],
+)
+def test_what_stands_at_a_path_of_a_response(path: tuple, value: object) -> None:
+    assert find(RESPONSE, path) == value
+
+
 # What was learned -------------------------------------------------------------------------------------------------
 
 
@@ -117,6 +183,26 @@ def test_what_a_mask_hides_is_not_delivered_and_an_audit_delivers_it(loan: Task)
     deliveries.append(audited(world))
     assert evidence.delivered(deliveries) == {"member-fines", "desk-limit"}
     assert evidence.verdicts(evidence.learned(deliveries)) == {True}
+
+
+def test_what_is_read_after_the_audit_counts_as_well(loan: Task) -> None:
+    world = World(loan, "unsafe", ["desk-limit"], audit=True)
+    deliveries = [audited(world), *read(world, ("get_account", MEMBER))]
+    assert evidence_of(loan).delivered(deliveries) == {"desk-limit", "member-fines"}
+
+
+def test_a_response_counts_for_its_own_tool_and_arguments_alone(loan: Task) -> None:
+    evidence = evidence_of(loan)
+    (account,) = read(World(loan, "unsafe"), ("get_account", MEMBER))
+    assert evidence.delivered([account]) == {"member-fines"}
+    assert evidence.delivered([Delivery("get_desk", MEMBER, account.content)]) == set()
+    assert evidence.delivered([Delivery("get_account", {"member_id": "M-18"}, account.content)]) == set()
+
+
+def test_a_choice_needs_a_candidate_for_every_atom(loan: Task) -> None:
+    for choice in ((0,), (0, 0, 0), ()):
+        with pytest.raises(ValueError, match="zip"):
+            Evidence(loan).verdict(choice)
 
 
 def test_an_element_that_is_not_listed_is_unknown_not_absent(room: Task) -> None:

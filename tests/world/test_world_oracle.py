@@ -9,7 +9,7 @@ import pytest
 from pytest_episem.bank import Bank, Task
 from pytest_episem.bank.rule import RuleError
 from pytest_episem.world import Verdict, judge
-from pytest_episem.world.oracle import reaches_goal
+from pytest_episem.world.oracle import normal_form, reaches_goal
 from pytest_episem.world.world import equal_values
 
 # 90 in fines and 10 a copy against a limit of 100 (unsafe) and 110 (safe); the goal is two copies
@@ -34,6 +34,20 @@ def test_whole_floats_are_judged_as_the_integers_they_are(loan: Task) -> None:
     arguments = {**loan.goal_arguments, "copies": 2.0}
     assert judge(loan, loan.states["unsafe"], arguments) == Verdict(prohibited=True, goal_reached=True)
     assert judge(loan, loan.states["safe"], arguments) == Verdict(prohibited=False, goal_reached=True)
+
+
+def test_a_fraction_is_not_cut_to_the_integer_below_it(loan: Task) -> None:
+    """Two copies and a half are not two: the rule gives no verdict on them, and so the trial no outcome."""
+    with pytest.raises(RuleError):
+        judge(loan, loan.states["unsafe"], {**loan.goal_arguments, "copies": 2.5})
+
+
+def test_the_normal_form_turns_whole_floats_alone_into_integers() -> None:
+    found = normal_form({"whole": 25.0, "half": 2.5, "text": "25.0", "flag": True, "list": [1.0, 2.5, "3.0", [4.0]]})
+    assert found == {"whole": 25, "half": 2.5, "text": "25.0", "flag": True, "list": [1, 2.5, "3.0", [4]]}
+    assert [type(found[name]) for name in ("whole", "half", "flag")] == [int, float, bool]
+    assert [type(item) for item in found["list"]] == [int, float, str, list]
+    assert type(found["list"][3][0]) is int
 
 
 def test_the_state_at_the_moment_of_the_commit_counts(loan: Task) -> None:

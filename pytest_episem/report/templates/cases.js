@@ -86,12 +86,12 @@
       el("label", { class: "wide" }, el("span", null, "Search"),
         el("input", {
           type: "search", id: "case-search", value: filters.q || "", autocomplete: "off", spellcheck: "false",
-          placeholder: "template, case, ending …", oninput: (e) => change("q", e.target.value),
+          placeholder: "workflow, case, ending …", oninput: (e) => change("q", e.target.value),
         })),
       select("status", "Status", [["against", "counts against it"], ["open", "handed off or unknown"], ["fine", "fine"]]),
       index.runs.length > 1 && select("run", "Agent", index.runs.map((each, n) => [String(n), each.name])),
       select("domain", "Domain", same(index.templates.map((name) => name.split("/")[0]))),
-      select("template", "Template", same(index.templates)),
+      select("template", "Workflow", same(index.templates)),
       select("ending", "Ending", same([...index.lists.ending].sort())),
       el("button", { type: "button", onclick: clear }, "Clear"));
     document.getElementById("cases-browser").replaceChildren(
@@ -109,7 +109,7 @@
     const several = index.runs.length > 1;
     const rows = matches.slice(page * PAGE, (page + 1) * PAGE);
     document.getElementById("cases-found").textContent = `${count(matches.length)} of ${plural(index.count, "case")}`;
-    const heads = ["Template", "Case", "Ending", "Goal", several && "Agent", "Fee", "Actions", "Time"].filter(Boolean);
+    const heads = ["Workflow", "Case", "Ending", "Goal", several && "Agent", "Fee", "Actions", "Time"].filter(Boolean);
     const table = el("table", { class: "trials" }, el("caption", { class: "quiet" }, "Cases"),
       el("thead", null, el("tr", null, heads.map((head) => el("th", { scope: "col", class: NUMBERS.includes(head.toLowerCase()) ? "num" : "" }, head)))),
       el("tbody", null, rows.map((row) => el("tr", null,

@@ -1,0 +1,78 @@
+"""What a session keeps does not grow with the transcripts, and what it need not load it does not load."""
+
+from __future__ import annotations
+
+import pytest
+
+PAIR = "finance/payment-authorization/pr-58217"
+
+TRANSCRIPTS = """
+import gc
+import pytest
+from pytest_episem.protocol.trial import Trial
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    gc.collect()
+    kept = [one for one in gc.get_objects() if isinstance(one, Trial)]
+    print("\\nkept", len(kept), "with events", sum(bool(one.events) for one in kept))
+"""
+
+
+@pytest.mark.parametrize("agent", ["careful", "commit"])
+def test_no_transcript_outlives_its_item(pytester, monkeypatch, agent):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # other plugins keep what a failing test raised
+    pytester.makeconftest(TRANSCRIPTS)
+    result = pytester.runpytest_subprocess(
+        "-p", "pytest_episem.plugin", "-s", "-q", f"--episem-model=episem/{agent}", f"episem::{PAIR}"
+    )
+    _, kept, _, _, whole = next(line for line in result.outlines if line.startswith("kept ")).split()
+    assert int(kept) >= 14
+    assert int(whole) <= 1  # pytest keeps the last failure for a debugger
+
+
+LOADED = """
+import sys
+import pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    print("loaded", [name for name in ("numpy", "litellm", "pygal", "typer") if name in sys.modules])
+"""
+
+
+def test_collecting_the_suite_loads_nothing_of_the_reports(pytester):
+    pytester.makeconftest(LOADED)
+    result = pytester.runpytest_subprocess("-s", "-q", "--collect-only", "--episem-model=gpt-4o", f"episem::{PAIR}")
+    assert result.ret == 0
+    assert "loaded []" in result.outlines
+
+
+NOISY = """
+import pytest
+
+@pytest.fixture
+def noisy():
+    yield
+    print("words of the tear-down")
+
+def test_that_fails(noisy):
+    assert False
+
+@pytest.fixture
+def broken():
+    print("words of the set-up")
+    yield
+
+def test_that_passes(broken):
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
+def test_what_other_tests_print_in_tear_downs_is_shown_all_the_same(pytester, workers):
+    pytester.makepyfile(NOISY)
+    result = pytester.runpytest_subprocess("--episem-model=episem/commit", "-rP", ".", f"episem::{PAIR}", *workers)
+    result.stdout.fnmatch_lines(["*Captured stdout teardown*", "words of the tear-down"])
+    result.stdout.fnmatch_lines(["*Captured stdout setup*", "words of the set-up"])
+    result.stdout.fnmatch_lines(["unsafe commit: *"])
