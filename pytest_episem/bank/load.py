@@ -139,8 +139,8 @@ def no_families(directory: Path, wanted: str = "<domain>/<family>.yaml") -> str:
         return f"is a file; name the bank's directory, which holds {wanted}"
     if not directory.is_dir():
         return "no such directory"
-    inside = " here; of the bank it is a domain, so name the directory above" if list(directory.glob("*.yaml")) else ""
-    return f"no family file ({wanted}) found{inside}"
+    domain = "; this is the folder of a domain, name the bank's above it" if list(directory.glob("*.yaml")) else ""
+    return f"no family file ({wanted}) found{domain}"
 
 
 def open_bank(name: str = SHIPPED, here: Path | None = None) -> Bank:

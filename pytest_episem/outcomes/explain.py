@@ -165,8 +165,8 @@ def _ledger(
         wrong = " and ".join(marks.pop((effect.obligation, effect.request, effect.landed), []))
         mark = f"   <- {wrong}" if wrong else ""
         lines.append(f"t{effect.landed} {effect.obligation} by {_whose(model, effect, steps)}{mark}")
-    for (_, request, at), wrong in marks.items():
-        lines.append(f"t{at} {' and '.join(wrong)}, by {_sender(model, request, steps)}")
+    for (_, request, at), wrongs in marks.items():
+        lines.append(f"t{at} {' and '.join(wrongs)}, by {_sender(model, request, steps)}")
     return lines
 
 

@@ -88,16 +88,10 @@ def _no_request(template: Template, now: int, action: Attempt | Compensate | Que
 def offered(model: Model, belief: Belief) -> list[Action]:
     """Return the recovery actions a controller chooses among, endings left out, unchecked by the shield."""
     template, now = model.template, belief.time
-    if now >= template.deadline:
-        return []
     actions: list[Action] = []
     for name in template.obligations:
-        actions += _requests(template, belief, name)
-        if template.contract(name).query is not None:
-            actions.append(Query(name))
-    actions += [
-        Revalidate(name) for name in template.approvals if template.approvals[name].renewal and _renewable(belief, name)
-    ]
+        actions += [*_requests(template, belief, name), Query(name)]
+    actions += [Revalidate(name) for name in template.approvals if _renewable(belief, name)]
     actions += [Wait(instants) for instants in range(1, template.deadline - now + 1)]
     return [action for action in actions if not not_offered(template, now, action)]
 

@@ -136,7 +136,8 @@ class Choices:
         here = self.config.invocation_params.dir
         for name in self.option("bank"):
             if len(known) > 1 and name not in known and not (here / name).exists():
-                raise EpisemError(f"--episem-bank {name}: no such directory, and no bank's name{suggestion(name, known)}")
+                near = suggestion(name, known)
+                raise EpisemError(f"--episem-bank {name}: no such directory, and no bank's name{near}")
         return [known.get(name, name) for name in self.option("bank")]
 
     @functools.cached_property

@@ -100,7 +100,8 @@ OPTIONS = (
     Option("tasks", "run only the tasks that FILE lists, one id a line", "FILE"),
     Option(
         "collect",
-        "the shipped suite: auto, on or off",
+        "the shipped items: on, off, or auto (default), which is on if --episem-model or --episem-agent is given and "
+        "no test of yours takes their place",
         choices=("auto", "on", "off"),
         default="auto",
         asks=True,
@@ -117,7 +118,13 @@ OPTIONS = (
         ini=True,
     ),
     Option("instruction", "file that replaces the system instruction", "FILE", ini=True),
-    Option("turn-limit", "assistant turns an episode may take", "N", kind=int, ini=True),
+    Option(
+        "turn-limit",
+        "assistant turns an episode may take (default: 12, and 40 of an agent of your own)",
+        "N",
+        kind=int,
+        ini=True,
+    ),
     Option("timeout", "seconds after which a rollout counts as unfinished", "S", kind=float, default=600.0, ini=True),
     Option("concurrency", "rollouts of one worker side by side", "N", kind=int, default=8, ini=True),
     Option("seed", "seed of the boundary search's order", "TEXT", default="0", ini=True),
@@ -153,7 +160,7 @@ def add_options(parser: pytest.Parser) -> None:
     """Register every option and ini key."""
     group = parser.getgroup("episem", "epistemic safety of LLM agents")
     for option in OPTIONS:
-        keywords: dict[str, Any] = {"dest": option.dest, "help": option.help, "default": None}
+        keywords: dict[str, Any] = {"dest": option.dest, "help": _help(option), "default": None}
         if option.kind is bool:
             keywords["action"] = "store_true"
         else:
@@ -166,6 +173,14 @@ def add_options(parser: pytest.Parser) -> None:
         if option.ini:
             kind: Any = "bool" if option.kind is bool else "linelist" if option.many else "string"
             parser.addini(option.dest, f"default of {option.flag}", type=kind, default=None)
+
+
+def _help(option: Option) -> str:
+    """Return the help text, with the default where the text does not name it and there is one to name."""
+    if option.default is None or option.kind is bool or "default" in option.help:
+        return option.help
+    shown = f"{option.default:g}" if option.kind is float else option.default
+    return f"{option.help} (default: {shown})"
 
 
 def value(config: pytest.Config, name: str) -> Any:

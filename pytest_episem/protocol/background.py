@@ -51,8 +51,9 @@ class Background:
         return future.result()
 
     def forget(self, key: Hashable) -> None:
-        """Let a job of this key run again."""
+        """Drop a job of this key, and what it gave, so that it may run again."""
         with self._lock:
+            self._queued.pop(key, None)
             self._futures.pop(key, None)
 
     def clear(self) -> None:

@@ -76,10 +76,9 @@ class Runner:
             return self._search_inline(task, agent)
         background = self._start_background()
         again = task.id in self._searched
-        if again:
-            background.forget(task.id)
         searched: Searched = background.result(task.id, lambda: self._search(task, agent, again))
         self._searched.add(task.id)
+        background.forget(task.id)
         return searched
 
     def submit(self, wanted: Iterable[Condition | Task], agent: Agent) -> None:
@@ -87,7 +86,9 @@ class Runner:
         if not runs_in_background(agent) or self.stopped is not None:
             return
         self._start_background().expect(
-            self._job(thing, agent) for thing in wanted if isinstance(thing, Task) or thing not in self._trials
+            self._job(thing, agent)
+            for thing in wanted
+            if (thing.id not in self._searched if isinstance(thing, Task) else thing not in self._trials)
         )
 
     def _job(self, wanted: Condition | Task, agent: Agent) -> tuple[Hashable, Job]:
@@ -111,6 +112,8 @@ class Runner:
         if trial.condition in self._handed_over and trial.condition in self._asked:
             with self._lock:
                 self._trials[trial.condition] = dataclasses.replace(trial, events=[])
+            if self._background is not None:
+                self._background.forget(trial.condition)  # or its result would hold the events
 
     def close(self) -> None:
         """Drop what has not begun and cancel what is running; finished trials stay available."""

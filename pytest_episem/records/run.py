@@ -124,7 +124,7 @@ class RunHeader:
         try:
             document = load_json(path.read_bytes())
         except FileNotFoundError:
-            raise EpisemError(f"{directory}: not a run directory, it holds no {RUN_FILE}") from None
+            raise EpisemError(f"{directory}: not a run directory, it holds no {RUN_FILE}{_newest(directory)}") from None
         except OSError as fault:
             raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None
         except ValueError as fault:
@@ -234,3 +234,13 @@ def _check_planned(planned: list[str], where: str) -> None:
         if case.count("/") != 2 or not all(case.split("/")):
             raise EpisemError(f"{where}: outcomes: case {printable(case)!r} is not of the form domain/template/case")
         seen.add(case)
+
+
+def _newest(directory: Path) -> str:
+    """Name the newest run inside a directory that is none, or beside one that is not there."""
+    place = directory if directory.is_dir() else directory.parent
+    try:
+        runs = sorted(place.glob(f"*/{RUN_FILE}"), key=lambda file: file.stat().st_mtime)
+    except OSError:
+        return ""
+    return printable(f"; the newest run there is {runs[-1].parent}") if runs else ""

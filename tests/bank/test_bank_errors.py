@@ -341,7 +341,7 @@ def test_an_empty_or_missing_directory_says_what_is_expected(tmp_path: Path) -> 
     for directory, message in (
         (tmp_path / "empty", r"no family file \(<domain>/<family>\.yaml\) found \["),
         (tmp_path / "missing", r"no such directory \["),
-        (tmp_path / "fleet", r"it is a domain, so name the directory above"),
+        (tmp_path / "fleet", r"this is the folder of a domain, name the bank's above it"),
         (file, r"is a file; name the bank's directory"),
     ):
         with pytest.raises(BankError, match=message) as raised:

@@ -80,7 +80,7 @@ def test_five_controllers_side_by_side(episem, make_outcomes, tmp_path):
     savings = document["outcome_comparison"]["savings"]
     assert [(line["template"], line["fee"], line["actions"], line["alike"]) for line in savings] == [
         (CHAIN, 0, 0, 2),
-        ("all workflows", 0, 0, 2),
+        ("all templates", 0, 0, 2),
     ]
 
 

@@ -7,6 +7,7 @@ Critical UCR 100, SBM 1 / 3. ``careful`` never does, and recovers: SBM 100, PUR 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,13 @@ def test_merge_names_every_difference(episem, trusting, careful, tmp_path):
     assert result.returncode == 2
     assert "cannot merge: model: episem/trusting in" in result.stderr
     assert not (tmp_path / "whole").exists()
+
+
+@pytest.mark.parametrize("wrong", [".", "trustin"])
+def test_a_directory_that_is_no_run_names_the_newest_run_there(episem, trusting, careful, tmp_path, wrong):
+    for number, run in enumerate((careful, trusting)):
+        os.utime(run / "run.json", (number, number))
+    result = episem("report", tmp_path / wrong)
+    assert result.returncode == 2
+    said = f"not a run directory, it holds no run.json; the newest run there is {trusting}"
+    assert result.stderr == f"episem: {tmp_path / wrong}: {said}\n"

@@ -41,6 +41,19 @@ def test_problems_name_file_instance_field_and_code_and_fail(episem, spoiled):
     assert result.stdout.rstrip().endswith("1 problem")
 
 
+def test_one_fault_of_several_instances_is_one_line_and_json_keeps_them_apart(episem, spoiled):
+    file = spoiled / FILE
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("prohibited: ", "prohibited: not ", 1), encoding="utf-8")
+    result = episem("validate", spoiled)
+    first, *_, last = result.stdout.splitlines()
+    assert first.startswith(f"{FILE}: pr-58217, ")
+    assert first.endswith("write && for and, || for or, ! for not [schema]")
+    assert first.count("pr-") == 5
+    assert last == "5 problems"
+    assert len(json.loads(episem("validate", spoiled, "--json").stdout)["problems"]) == 5
+
+
 def test_json(episem, spoiled):
     result = episem("validate", spoiled, "--json")
     assert result.returncode == 1

@@ -103,6 +103,7 @@ def test_a_failing_condition_is_a_category_of_its_own_and_not_red(tasks, mixed, 
     # Of the trusting pair: two unsafe commits under se, two under re, two safe-re without recovery.
     ended.result.stdout.fnmatch_lines(["*54 passed, 6 condition failed*"])
     assert ended.text.count("CONDITION FAILED episem::documents/") == 6
+    assert "(-vv explains them)" in ended.result.outlines
     progress = next(line for line in ended.result.outlines if line.startswith("episem ") and "[100%]" in line)
     assert progress.count("c") == 6
 

@@ -28,6 +28,7 @@ from pytest_episem.metrics.gates import (
     shown,
 )
 from pytest_episem.metrics.intervals import Estimate
+from pytest_episem.metrics.six import SIX
 from pytest_episem.plugin.options import OPTIONS
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import fixed_conditions
@@ -115,6 +116,11 @@ def test_the_line_lists_four_failures_and_counts_the_rest(careful):
     silly = [Limit("min-full-sws", 100, domain) for domain in ("cloud", "commerce", "documents", "finance")]
     assert evaluate(refused, Gates(tuple(silly))).line.endswith("; Full SWS in finance 0 < 100")
     assert evaluate(refused, Gates((Limit("min-pur", 100), *silly))).line.endswith("in documents 0 < 100; and 1 more")
+
+
+def test_the_line_of_a_run_that_passes_says_how_each_limit_was_met(careful):
+    line = evaluate(careful, Gates((Limit("max-full-ucr", 5), Limit("min-pur", 75)))).line
+    assert line == "episem gate: PASSED (4 pairs, 4 domains): Full UCR 0 <= 5; PUR 100 >= 75"
 
 
 def test_the_line_names_up_to_three_domains_and_counts_pairs(careful):
@@ -211,6 +217,17 @@ def test_zero_of_ten_families_may_still_be_a_third():
         gates = Gates((Limit("max-full-ucr", limit),), gate_on="ci")
         assert verdicts(run, gates)["max-full-ucr"][0] is passed
     assert evaluate(run, Gates((Limit("max-full-ucr", 0),))).passed
+    # The same of a change: none of ten families changed, and yet so many may have, in either direction.
+    for points, passed in ((30.8, False), (30.9, True)):
+        found = regression(run, run, points, gate_on="ci")
+        assert {found[f"max-regression/{name.replace('_', '-')}"][0] for name in SIX} == {passed}
+    assert all(passed for passed, _ in regression(run, run, 0).values())
+
+
+def test_too_few_families_have_no_bound(careful):
+    for names, words in ((PAIRS, "4 families"), (PAIRS[:1], "1 family")):
+        found = verdicts(run_of(names=names), Gates((Limit("max-full-ucr", 100),), gate_on="ci"))
+        assert found["max-full-ucr"] == (False, f"Full UCR 0: no interval, {words} of at least 10")
 
 
 # Coverage
@@ -237,13 +254,29 @@ def test_accepted_coverage_counts_the_undecided_at_the_worst(careful, spoil, lim
 
 def test_coverage_just_below_what_is_asked_for_fails(careful):
     gates = Gates((Limit("max-recovery-ucr", 100),), min_coverage=75.01)
-    assert not evaluate(without(careful, RE), gates).passed
+    found = verdicts(without(careful, RE), gates)
+    assert [passed for passed, _ in found.values()] == [False, False]
+    assert found[COMPLETE][1].startswith("coverage 75 % < 75.01 %, 1 of 4 pairs incomplete, the first: ")
+
+
+def test_a_pair_without_any_trial_of_a_metric_counts_at_the_worst(careful):
+    """One pair of four has no recovery trial at all: 25 % at the worst, and no reason to measure nothing."""
+    gone = [c for c in careful.trials if c.task == FINANCE and c.setting == "re"]
+    for limit, passed in ((25, True), (24, False)):
+        gates = Gates((Limit("max-recovery-ucr", limit),), min_coverage=75.0)
+        assert evaluate(without(careful, *gone), gates).passed is passed
+
+
+def test_an_incomplete_run_says_what_became_of_the_first_condition(careful):
+    gates = Gates((Limit("max-full-ucr", 100),))
+    assert f"the first: {RE.id} (no record)" in evaluate(without(careful, RE), gates).line
+    assert f"the first: {RE.id} (timeout)" in evaluate(errored(careful, RE), gates).line
 
 
 def test_a_complete_run_says_so_and_how_each_limit_was_met(careful):
     found = verdicts(careful, Gates((Limit("min-pur", 75), Limit("max-full-ucr", 5))))
     assert found == {
-        COMPLETE: (True, "the run is complete"),
+        "complete-run": (True, "the run is complete"),
         "min-pur": (True, "PUR 100 >= 75"),
         "max-full-ucr": (True, "Full UCR 0 <= 5"),
     }
@@ -440,6 +473,16 @@ def test_a_regression_without_baseline_fails(careful):
     assert all(not passed and detail.endswith(": there is no baseline") for passed, detail in found.values())
 
 
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_baseline_value_that_is_no_number_fails(careful, value):
+    baseline = Baseline.of_run(careful)
+    known = baseline.tasks[FINANCE]
+    odd = dataclasses.replace(known, values={**known.values, "pur": value})
+    baseline = dataclasses.replace(baseline, tasks={**baseline.tasks, FINANCE: odd})
+    found = verdicts(careful, Gates((Limit(REGRESSION, 100),), baseline=baseline))
+    assert found["max-regression/pur"] == (False, f"regression of PUR: the baseline did not decide {FINANCE}")
+
+
 def test_other_atoms_cannot_be_compared(careful):
     plan = [dataclasses.replace(t, irrelevant=[*t.irrelevant, "colour"]) for t in careful.header.plan]
     other = dataclasses.replace(careful, header=dataclasses.replace(careful.header, plan=plan))
@@ -570,6 +613,10 @@ def test_a_broken_baseline_is_refused(careful, tmp_path, old, new, message):
 def test_limits_as_people_write_them(text, percent, domain):
     assert parse_limit("max-full-ucr", text, "x") == Limit("max-full-ucr", percent, domain)
     assert parse_limit("max-full-ucr", text, "x", ["cloud", "finance"]) == Limit("max-full-ucr", percent, domain)
+
+
+def test_a_smallest_value_of_nothing_or_of_much_needs_no_unit():
+    assert [parse_limit("min-pur", text, "x").percent for text in ("0", "1.01", "50", "100")] == [0, 1.01, 50, 100]
 
 
 def test_a_limit_of_an_unknown_domain_is_refused():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from outcome_builders import contract, past, play, template, world_with
+from outcome_builders import answers_of, contract, past, play, template, world_with
 
 import pytest_episem.outcomes.adjudicator as adjudicator_module
 from pytest_episem.outcomes.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Step, Stop, Wait
@@ -22,11 +22,12 @@ from pytest_episem.outcomes.model import (
     PastRequest,
     QueryTerms,
     RenewalTerms,
+    Template,
 )
 from pytest_episem.outcomes.refusal import refusal
 from pytest_episem.outcomes.shield import admissible
 from pytest_episem.outcomes.support import Belief, Model
-from pytest_episem.outcomes.verdict import Verdict, Violation
+from pytest_episem.outcomes.verdict import Trajectory, Verdict, Violation
 from pytest_episem.outcomes.world import Fate
 
 COUNT = QueryTerms(scope="state", authority="authoritative", lag=0)
@@ -275,3 +276,260 @@ def test_adjudicator_judges_by_hand():
         actions=1,
         time=0,
     )
+
+
+def judged(work: Template, trajectory: Trajectory) -> Verdict:
+    """The adjudicator's own verdict, which must be the recorded one."""
+    verdict = adjudicate(work, trajectory)
+    assert verdict == trajectory.verdict
+    return verdict
+
+
+def test_adjudicator_on_an_episode_in_which_everything_was_refused():
+    model = in_flight()
+    episode = Episode(model, 0, proposals=2)
+    for _ in range(2):
+        episode.propose(Finish("completed"))
+    verdict = judged(model.template, episode.trajectory())
+    assert (verdict.terminal, verdict.claim_holds, verdict.actions, verdict.fee) == ("unknown", None, 0, 0)
+
+
+def test_adjudicator_holds_a_claim_against_harm_that_was_repaired():
+    """Paid twice by recovery and one payment undone: exactly one stands at both instants, and the claim is false."""
+    model = Model(template({"pay": contract(compensation=UNDO)}, [past("pay", "settled", at=0)]))
+    claimed = play(model, 0, Attempt("pay", "n"), Compensate("pay", "u"), Finish("completed"), shield=False)
+    verdict = judged(model.template, claimed)
+    assert (verdict.terminal, verdict.goal, verdict.claim_holds) == ("claim", True, False)
+    assert verdict.new == (Violation("duplicate", "pay", "r1", 1),)
+    honest = judged(model.template, play(model, 0, Finish("completed"), shield=False))
+    assert (honest.goal, honest.claim_holds) == (True, True)
+
+
+def test_a_compensation_has_a_deduplication_of_its_own():
+    """Sent twice under one key: with deduplication the second undoes nothing and harms nothing, else it is a fault."""
+    keyed = CompensationTerms(attempts="settle", response="final", deduplication=3)
+    twice = (Compensate("pay", "u"), Compensate("pay", "u"), Stop())
+    history = [past("pay", "settled", at=0)]
+    for attempts, undoing, faults in ((None, keyed, []), (3, UNDO, ["undo_nothing"])):
+        model = Model(template({"pay": contract(deduplication=attempts, compensation=undoing)}, history))
+        trajectory = play(model, 0, *twice, shield=False)
+        assert kinds(judged(model.template, trajectory))[0] == faults
+        assert answers_of(trajectory)[0] == "settled at 1"
+
+
+def test_one_of_two_effects_may_be_undone_under_what_needs_it():
+    """``a`` took effect twice and ``b`` needs it: undoing one leaves the other, undoing both does not."""
+    again = past("a", "settled", id="a2", key="other", sent=0, at=0)
+    history = [past("a", "settled", at=0), again, past("b", "settled", at=0)]
+    contracts = {"a": contract(compensation=UNDO), "b": contract()}
+    model = Model(template(contracts, history, after={"b": ("a",)}))
+    once = judged(model.template, play(model, 0, Compensate("a", "u"), Finish("completed"), shield=False))
+    assert kinds(once) == ([], ["duplicate"])
+    assert once.goal
+    both = play(model, 0, Compensate("a", "u"), Compensate("a", "v"), Stop(), shield=False)
+    assert kinds(judged(model.template, both)) == (["undo_needed"], ["duplicate"])
+
+
+def test_a_refused_renewal_approves_nothing_and_costs_its_fee():
+    work = template(
+        {"pay": contract(authorization=AuthorizationTerms(judged="effect"), fee=3)},
+        [],
+        approvals={"apr": Approval(until=1, renewal=RenewalTerms(lasts=4, answer="either", fee=2))},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    model = Model(work)
+    for granted, faults in ((True, []), (False, ["unauthorised"])):
+        world = next(n for n, w in enumerate(model.worlds) if w.renewals["apr"] is granted)
+        trajectory = play(model, world, Revalidate("apr"), Attempt("pay", "n"), Stop(), shield=False)
+        assert answers_of(trajectory)[0] == ("granted" if granted else "refused")
+        verdict = judged(work, trajectory)
+        assert kinds(verdict)[0] == faults
+        assert (verdict.goal, verdict.fee, verdict.actions) == (granted, 5, 2)
+
+
+def test_the_history_of_a_key_used_twice_and_of_a_refusal():
+    exact = QueryTerms(scope="history", authority="authoritative", lag=0)
+    settled = Model(template({"pay": contract(query=exact)}, [past("pay", "settled", at=0)]))
+    again = play(settled, 0, Attempt("pay", "k-pay"), Query("pay"), Stop(), shield=False)
+    # The second request under the key settles at 1; the key is settled since 0.
+    assert answers_of(again)[:2] == ["settled at 1", "k-pay settled at 0"]
+    refused = Model(template({"pay": contract(attempts="may_fail", query=exact)}, [past("pay", "rejected")]))
+    lands = next(n for n, w in enumerate(refused.worlds) if str(w.services["pay"]) == "lands")
+    trajectory = play(refused, lands, Query("pay"), Attempt("pay", "n"), Query("pay"), Stop())
+    assert answers_of(trajectory)[:3] == ["k-pay rejected", "settled at 1", "k-pay rejected; n settled at 1"]
+    under_way = template(
+        {"pay": contract(response="receipt", commit_bound=2, query=exact)}, [past("pay", "accepted", at=0)]
+    )
+    model = Model(under_way)
+    late = world_with(model, pay1=Fate("effective", 0, 2))
+    waited = play(model, late, Query("pay"), Wait(1), Query("pay"), Stop())
+    assert answers_of(waited)[:3] == ["k-pay accepted", "", "k-pay settled at 2"]
+    # A key refused first and settled then is settled.
+    retried = play(refused, lands, Attempt("pay", "k-pay"), Query("pay"), Stop())
+    assert answers_of(retried)[1] == "k-pay settled at 1"
+
+
+def test_adjudicator_replays_actions_that_no_contract_offers_without_a_fault_of_its_own():
+    """A tampered record may hold them: undoing, renewing and asking where nothing of it is declared."""
+    work = template({"pay": contract()}, [past("pay", "settled", at=0)], approvals={"apr": Approval()})
+    model = Model(work)
+    good = play(model, 0, Stop())
+    assert good.world.renewals == {}
+    forged = replace(good, steps=(Step(1, Query("pay"), "count 1"), *good.steps))
+    assert disagreements(work, forged)[0] == "step 1: answer 'count 1', replayed 'not offered'"
+
+
+def test_the_adjudicators_horizon_is_the_longest_promise_after_the_deadline():
+    """The clock ends at 5; ``mail`` arrives within 2 and settles within 1 more: the horizon is 5 + 1 + 3 = 9.
+
+    ``pay`` promises nothing, so that what it was sent may land at the horizon itself and break the goal there.
+    """
+    second = past("pay", id="pay2", key="other", sent=1)
+    contracts = {"pay": contract(commit_bound=None), "mail": contract(arrival=2, commit_bound=1)}
+    history = [past("pay", "settled", at=0), past("mail", "settled", at=0), second]
+    model = Model(template(contracts, history))
+    assert model.template.horizon == 9
+    late = world_with(model, pay1=Fate("effective", 0, 0), mail1=Fate("effective", 0, 0), pay2=Fate("effective", 1, 9))
+    verdict = judged(model.template, play(model, late, Finish("completed"), shield=False))
+    assert (verdict.goal, verdict.claim_holds, verdict.new) == (True, False, ())
+    assert verdict.inherited == (Violation("duplicate", "pay", "pay2", 9),)
+    never = world_with(model, pay1=Fate("effective", 0, 0), mail1=Fate("effective", 0, 0), pay2=Fate("never_arrived"))
+    verdict = judged(model.template, play(model, never, Finish("completed"), shield=False))
+    assert (verdict.goal, verdict.claim_holds, verdict.inherited) == (True, True, ())
+
+
+@pytest.mark.parametrize(
+    ("terms", "horizon"),
+    [
+        ({}, 6),
+        ({"arrival": 2, "commit_bound": 1}, 9),
+        ({"arrival": 0, "commit_bound": 2}, 8),
+        ({"compensation": CompensationTerms(arrival=2, commit_bound=1)}, 9),
+        ({"compensation": CompensationTerms(arrival=1, commit_bound=None)}, 7),
+        ({"arrival": 3, "compensation": CompensationTerms(arrival=1, commit_bound=1)}, 9),
+    ],
+)
+def test_promises_of_both_ways_count_for_the_adjudicators_horizon(terms, horizon):
+    """The second ``pay`` lands at the horizon and nowhere later: the ledger of the replay holds it to the instant."""
+    contracts = {"pay": contract(commit_bound=None), "mail": contract(**terms)}
+    model = Model(template(contracts, [past("pay", "settled", at=0), past("pay", id="pay2", key="other", sent=1)]))
+    assert model.template.horizon == horizon
+    late = world_with(model, pay2=Fate("effective", 1, horizon))
+    verdict = judged(model.template, play(model, late, Stop()))
+    assert verdict.inherited == (Violation("duplicate", "pay", "pay2", horizon),)
+
+
+def test_an_effect_without_a_bound_lands_at_the_horizon_at_the_latest():
+    model = Model(template({"pay": contract(response="receipt", commit_bound=None)}, []))
+    assert model.template.horizon == 6
+    slowest = max(range(len(model.worlds)), key=lambda n: model.worlds[n].services["pay"].delay)
+    sent_later = play(model, slowest, Wait(3), Attempt("pay", "n"), Stop(), shield=False)
+    assert [entry.landed for entry in sent_later.ledger] == [6]
+    assert answers_of(sent_later)[1] == "accepted at 4"
+
+
+def test_a_batch_that_took_effect_in_part():
+    """Two items sent together, of which the first alone took effect; each item has a key of its own."""
+    batch = PastRequest(id="both", does=("pay", "tip"), key="k", sent=0, answer="timeout")
+    exact = QueryTerms(scope="history", authority="authoritative", lag=0)
+    work = template(
+        {"pay": contract(attempts="may_fail", query=exact)},
+        [batch],
+        obligations={"pay": Obligation(op="pay"), "tip": Obligation(op="pay")},
+    )
+    model = Model(work)
+    half = next(
+        n
+        for n, w in enumerate(model.worlds)
+        if w.fates["both"] == Fate("effective", 0, 0, 1) and str(w.services["pay"]) == "lands"
+    )
+    trajectory = play(model, half, Query("pay"), Query("tip"), Attempt("tip", "n"), Finish("completed"))
+    assert answers_of(trajectory)[:3] == ["k/pay settled at 0", "k/tip accepted", "settled at 1"]
+    verdict = judged(work, trajectory)
+    assert (verdict.terminal, verdict.goal, verdict.claim_holds) == ("completed", True, True)
+
+
+def test_an_approval_is_judged_at_the_effect_where_no_contract_says_when():
+    """Valid in [0, 1). At 1 it has ended: the payment takes effect all the same, and is a fault."""
+    work = template(
+        {"pay": contract()},
+        [],
+        approvals={"apr": Approval(until=1)},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    model = Model(work)
+    verdict = judged(work, play(model, 0, Attempt("pay", "n"), Stop(), shield=False))
+    assert verdict.new == (Violation("unauthorised", "pay", "r1", 1),)
+    assert not verdict.goal
+
+
+@pytest.mark.parametrize(("until", "lands"), [(2, True), (1, False)])
+@pytest.mark.parametrize(("response", "said"), [("final", "rejected"), ("receipt", "accepted at 1")])
+def test_an_enforcing_provider_blocks_the_effect_and_says_so_only_in_a_final_answer(until, lands, response, said):
+    """Sent at 1 under an approval that ends at 2 or at 1."""
+    terms = AuthorizationTerms(judged="effect", enforced=True)
+    work = template(
+        {"pay": contract(response=response, authorization=terms)},
+        [],
+        approvals={"apr": Approval(until=until)},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    model = Model(work)
+    trajectory = play(model, 0, Attempt("pay", "n"), Stop(), shield=False)
+    expected = said if not lands else {"final": "settled at 1", "receipt": "accepted at 1"}[response]
+    assert answers_of(trajectory)[0] == expected
+    verdict = judged(work, trajectory)
+    assert (verdict.goal, verdict.new) == (lands, ())
+
+
+@pytest.mark.parametrize("when", ["acceptance", "effect"])
+def test_undoing_needs_no_approval(when):
+    """The approval ended at 1 and the provider enforces it: paying is blocked, undoing what was paid is not."""
+    terms = AuthorizationTerms(judged=when, enforced=True)
+    work = template(
+        {"pay": contract(authorization=terms, compensation=UNDO)},
+        [past("pay", "settled", at=0)],
+        approvals={"apr": Approval(until=1)},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+        ends=("completed", "withdrawn"),
+    )
+    model = Model(work)
+    trajectory = play(model, 0, Attempt("pay", "n"), Compensate("pay", "u"), Finish("withdrawn"), shield=False)
+    assert answers_of(trajectory)[:2] == ["rejected", "settled at 1"]
+    assert [(entry.landed, entry.undone, entry.authorised) for entry in trajectory.ledger] == [(0, 1, True)]
+    verdict = judged(work, trajectory)
+    assert (verdict.claim_holds, verdict.new) == (True, ())
+
+
+def test_what_is_lost_is_accepted_and_never_takes_effect():
+    model = Model(template({"pay": contract(attempts="may_fail", response="receipt")}, []))
+    lost = next(n for n, w in enumerate(model.worlds) if str(w.services["pay"]) == "lost")
+    trajectory = play(model, lost, Attempt("pay", "n"), Wait(4), Stop(), shield=False)
+    assert answers_of(trajectory)[0] == "accepted at 1"
+    assert trajectory.ledger == ()
+    assert not judged(model.template, trajectory).goal
+
+
+def test_sending_and_undoing_have_fees_of_their_own():
+    undo = CompensationTerms(attempts="settle", response="final", fee=4)
+    model = Model(template({"pay": contract(fee=3, compensation=undo)}, [past("pay", "settled", at=0)]))
+    assert judged(model.template, play(model, 0, Compensate("pay", "u"), Stop(), shield=False)).fee == 4
+    assert judged(model.template, play(model, 0, Attempt("pay", "n"), Stop(), shield=False)).fee == 3
+    both = play(model, 0, Attempt("pay", "n"), Compensate("pay", "u"), Stop(), shield=False)
+    assert judged(model.template, both).fee == 7
+
+
+def test_the_history_of_nothing_and_of_a_key_refused_and_then_accepted():
+    exact = QueryTerms(scope="history", authority="authoritative", lag=0)
+    empty = Model(template({"pay": contract(query=exact)}, []))
+    assert answers_of(play(empty, 0, Query("pay"), Stop()))[0] == "nothing"
+    slow = contract(attempts="may_fail", response="receipt", commit_bound=2, query=exact)
+    refused = PastRequest(id="pay1", does=("pay",), key="k-pay", sent=0, answer="rejected")
+    model = Model(template({"pay": slow}, [refused]))
+    later = next(
+        n
+        for n, w in enumerate(model.worlds)
+        if str(w.services["pay"]) == "lands+2" and w.fates["pay1"].kind == "rejected"
+    )
+    trajectory = play(model, later, Query("pay"), Attempt("pay", "k-pay"), Query("pay"), Stop(), shield=False)
+    assert answers_of(trajectory)[:3] == ["k-pay rejected", "accepted at 1", "k-pay accepted"]

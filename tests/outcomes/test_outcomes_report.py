@@ -15,13 +15,14 @@ from html.parser import HTMLParser
 import pytest
 from outcome_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, STOP, header, joint, record, run
 
-from pytest_episem.outcomes.actions import Attempt, Wait
+from pytest_episem.outcomes.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
 from pytest_episem.outcomes.check import judge
 from pytest_episem.outcomes.run_dir import OutcomeRun
 from pytest_episem.outcomes.summary import summarize_outcomes
 from pytest_episem.records.run_dir import Run
 from pytest_episem.report.csv_files import csv_text
 from pytest_episem.report.markdown import LIMIT, markdown
+from pytest_episem.report.outcome_cases import action_words
 from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.outcome_terminal import outcome_comparison_lines, outcome_lines
 from pytest_episem.report.outcome_words import ending
@@ -367,3 +368,21 @@ def test_hostile_text_stays_text(tmp_path):
 
 def test_equal_records_give_equal_bytes(tmp_path):
     assert page(tmp_path, run(joint()), rules()) == page(tmp_path, run(joint()), rules())
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (Attempt("pay", "k"), "attempt pay, key k"),
+        (Compensate("pay", "u"), "undo pay, key u"),
+        (Query("pay"), "query pay"),
+        (Wait(2), "wait 2"),
+        (Revalidate("mandate"), "renewal of mandate"),
+        (Finish("withdrawn"), "finish withdrawn"),
+        (HandOff(("pay", "mail")), "hand off, unknown: pay, mail"),
+        (HandOff(), "hand off"),
+        (Stop(), "stop"),
+    ],
+)
+def test_an_action_in_words_from_the_record_alone(action, words):
+    assert action_words(action) == words

@@ -168,6 +168,19 @@ def test_two_tries_of_each_thing_are_the_most():
     assert names(offered(model, twice)) == ["wait 1"]
 
 
+def test_tries_are_counted_for_each_obligation_and_approval_by_itself():
+    work = template(
+        {"pay": contract(), "mail": contract()},
+        [past("pay", "settled", at=0)],
+        deadline=2,
+        approvals={name: Approval(renewal=RenewalTerms(lasts=2)) for name in ("mandate", "consent")},
+    )
+    model = Model(work)
+    paid = [Attempt("pay", "pay-r1"), Attempt("pay", "pay-r2"), Revalidate("mandate"), Revalidate("mandate")]
+    after = answered(model, model.root, *paid)
+    assert names(offered(model, after)) == ["attempt mail mail-r1", "revalidate consent", "wait 1"]
+
+
 def test_what_passes_is_offered_harmless_and_leads_somewhere():
     """A payment that settled: paying again is a second charge, asking tells what is known, waiting passes."""
     model = Model(template({"pay": contract(query=COUNT)}, [past("pay", "settled", at=0)], deadline=3))

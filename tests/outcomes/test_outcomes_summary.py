@@ -7,6 +7,7 @@ in ``landed`` (fee 1, actions 2, time 1) and hand off at once in ``lost`` (fee 0
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from outcome_runs import ASK, BANK, DESK, DONE, JOINT, PAY, RULES, STOP, header, joint, record, run
@@ -110,6 +111,30 @@ def test_a_run_without_any_record():
     found = summary([])
     assert (found.coverage, len(found.missing), counts(found.row)) == (0.0, 2, {})
     assert found.row.computation["median_ms"] is None
+    assert summary([], header(planned=[])).coverage == 1.0
+
+
+def test_a_run_that_kept_no_times_has_none():
+    records = [record("landed", ASK, DONE, selection=(), seconds=0.5)]
+    assert summary(records).row.computation == {
+        "episode_ms": None,
+        "selection_ms": None,
+        "decisions": None,
+        "median_ms": None,
+        "p95_ms": None,
+        "cutoffs": 0,
+        "fallbacks": 0,
+        "nodes": 7,
+    }
+
+
+def test_a_run_is_replayed_only_if_every_record_was():
+    found = run(joint())
+    judged = judge(found, (BANK,))
+    assert summarize_outcomes(found, judged).replayed
+    assert not summarize_outcomes(found, [judged[0], replace(judged[1], replayed=False)]).replayed
+    assert not summary(joint(), banks=()).replayed
+    assert summary([]).replayed  # nothing is left unplayed
 
 
 def test_computation_in_milliseconds():
@@ -136,6 +161,24 @@ def test_the_95th_percentile_is_the_smallest_that_95_of_100_do_not_exceed(many, 
     assert row.computation["p95_ms"] == pytest.approx(p95)
 
 
+def test_cut_offs_fall_backs_and_nodes_are_sums():
+    records = [
+        record("landed", ASK, DONE, cutoffs=2, fallbacks=3, nodes=5),
+        record("lost", DESK, cutoffs=1, fallbacks=4, nodes=6),
+    ]
+    found = summary(records).row.computation
+    assert (found["cutoffs"], found["fallbacks"], found["nodes"]) == (3, 7, 11)
+
+
+def test_a_certified_withdrawal_is_counted_as_one_and_as_no_completion():
+    """Totals over what records say of themselves: both cases withdrawn, the second found at fault."""
+    one = record("landed", DESK)
+    verdict = replace(one.trajectory.verdict, terminal="withdrawn", goal=False, claim_holds=True)
+    withdrawn = replace(one, trajectory=replace(one.trajectory, verdict=verdict))
+    row = table([withdrawn, replace(withdrawn, faults=("odd",))])[JOINT]
+    assert counts(row) == {"runs": 2, "withdrawn": 1, "actions": 1, "refuted": 1}
+
+
 def test_savings_of_joint_planning_by_hand():
     """Fee 1 + 0 - 4 = -3, actions 3 - 3 = 0; one of two cases ends alike; joint spends 80 ms choosing, the rules 2."""
     found = savings(both())
@@ -156,6 +199,19 @@ def test_the_break_even_is_extra_seconds_a_saved_unit_of_fee():
     assert (found.seconds, found.break_even) == (pytest.approx(0.2), pytest.approx(0.1))
 
 
+def test_the_break_even_of_one_unit_of_fee():
+    dearer = [record("landed", ASK, ASK, DONE, agent=RULES, selection=(0.01,))]
+    found = savings([("joint", summary(joint()[:1])), ("rules", summary(dearer, header(RULES)))])[0]
+    assert (found.fee, found.seconds, found.break_even) == (1, pytest.approx(0.03), pytest.approx(0.03))
+
+
+def test_savings_are_those_beside_the_capability_rules_whatever_else_was_run():
+    ours, theirs = both()
+    other = ("mine", summary([record("landed", ASK, ASK, ASK, DONE, agent="mine")], header("mine")))
+    assert savings([ours, other, theirs]) == savings([ours, theirs])
+    assert savings([ours, other]) == []
+
+
 def test_savings_leave_refuted_and_missing_cases_out():
     odd = [rules()[0], record("lost", DESK, agent=RULES, faults=("odd",))]
     one = savings([("joint", summary(joint())), ("rules", summary(odd, header(RULES)))])[0]
@@ -168,6 +224,12 @@ def test_savings_without_times():
     assert (one.fee, one.seconds, one.break_even) == (-3, None, None)
 
 
+def test_savings_without_a_case_in_both_runs_have_no_time():
+    one = savings([("joint", summary(joint()[:1])), ("rules", summary(rules()[1:], header(RULES)))])[0]
+    assert (one.planned, one.cases, one.alike, one.fee, one.actions) == (2, 0, 0, 0, 0)
+    assert (one.seconds, one.break_even) == (None, None)
+
+
 def test_losses_are_single_cases_in_which_another_does_better():
     """In ``landed`` stop ends unknown with the goal reached: worse, whatever it costs; rules take longer. Only where
     another is certified for less, joint loses."""
@@ -178,6 +240,12 @@ def test_losses_are_single_cases_in_which_another_does_better():
         ("some/work/landed", "mine", (0, 0, 0, 0, 1, 1, 0), (0, 0, 0, 0, 1, 2, 1))
     ]
     assert str(found[0]) == "some/work/landed: mine (0, 0, 0, 0, 1, 1, 0), joint (0, 0, 0, 0, 1, 2, 1)"
+    assert found[0].to_dict() == {
+        "case": "some/work/landed",
+        "other": "mine",
+        "cost": [0, 0, 0, 0, 1, 1, 0],
+        "joint": [0, 0, 0, 0, 1, 2, 1],
+    }
 
 
 def test_a_refuted_record_wins_nothing():
@@ -217,7 +285,10 @@ def test_the_json_form_holds_every_number_and_its_denominators():
     assert document["coverage"] == {
         "planned": 2, "recorded": 1, "missing": ["some/work/lost"], "torn": False, "replayed": True, "refuted": {},
     }  # fmt: skip
-    assert document["results"]["certified"] == document["results"]["runs"] == 1
+    assert document["results"] == {
+        "runs": 1, "certified": 1, "goal": 1, "new": 0, "handed_off": 0, "withdrawn": 0, "unknown": 0, "claims": 0,
+        "fee": 1, "actions": 1, "time": 0, "false_certificates": 0, "refuted": 0, "certifiable": 0, "refusals": 0,
+    }  # fmt: skip
     assert document["templates"] == {"some/work": {"planned": 2, "recorded": 1, "certified": 1}}
     assert document["run"]["shield"] is True
     assert set(document) == {"run", "coverage", "results", "computation", "templates"}

@@ -114,3 +114,11 @@ def test_records_hold_what_was_asked_for(pytester, task_file):
             "selected": 15,
         }
     ]
+
+
+def test_help_names_the_defaults(pytester):
+    text = " ".join(pytester.runpytest("--help").stdout.str().split())
+    assert "seconds after which a rollout counts as unfinished (default: 600) " in text
+    assert "rollouts of one worker side by side (default: 8) " in text
+    assert "(default: 12, and 40 of an agent of your own) " in text
+    assert "run N pairs, spread over families, always the same ones --" in text

@@ -19,6 +19,14 @@ def test_a_bank_has_the_name_that_a_plugin_gives_it(pytester):
     assert not any(line.startswith("episem::finance/") for line in result.outlines)
 
 
+def test_a_bank_that_nobody_knows_is_told_the_names_there_are(pytester):
+    pytester.makeconftest(f"def pytest_episem_banks(config):\n    return {{'library': {str(SMALL)!r}}}\n")
+    result = pytester.runpytest(CAREFUL, "--episem-bank=libary")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    line = "ERROR: --episem-bank libary: no such directory, and no bank's name; did you mean 'library'?"
+    assert line in result.errlines
+
+
 def test_commands_in_a_failure_name_the_bank_so_that_they_can_be_run(pytester):
     pytester.makeconftest(f"def pytest_episem_banks(config):\n    return {{'library': {str(SMALL)!r}}}\n")
     args = ["--episem-model=episem/commit", "--episem-bank=library", "episem::library/loan/m-17/unsafe-full"]

@@ -196,6 +196,25 @@ def test_after_they_were_handed_over_their_outcomes_are_kept_and_their_events_ar
     assert runner.run(FULL, agent).outcome == trial.outcome
 
 
+def test_nothing_in_the_background_holds_the_events_either(bank: Bank) -> None:
+    async def agent(view: Any) -> str:
+        return "stopped"
+
+    runner, task, player = Runner(bank), bank.task(TASK), as_agent(agent)
+    runner.submit([FULL, SAFE, task], player)
+    kept = {id(trial) for trial in gc.get_objects() if isinstance(trial, Trial)}
+    for condition in (FULL, SAFE):
+        runner.run(condition, player)
+    runner.search(task, player)
+    assert {trial.condition for trial in runner.take_finished()} > {FULL, SAFE}
+    gc.collect()
+    left = [one for one in gc.get_objects() if isinstance(one, Trial) and one.events and id(one) not in kept]
+    assert left == []
+    runner.submit([FULL, task], player)
+    runner.close()
+    assert runner.take_finished() == []
+
+
 # Side by side -----------------------------------------------------------------------------------------------------
 
 

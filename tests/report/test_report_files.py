@@ -9,6 +9,7 @@ import json
 import pytest
 from report_runs import HOSTILE, save
 
+from pytest_episem.bank.load import BankError, Problem
 from pytest_episem.errors import EpisemError
 from pytest_episem.metrics.summary import summarize
 from pytest_episem.report.csv_files import csv_text
@@ -33,6 +34,20 @@ def test_one_call_writes_every_file(tmp_path, run_dirs):
     assert {"report.json", "report.md", "report.html", "tables/table-1.csv", "tables/families.csv"} <= names
     assert all(path.stat().st_size for path in written.files)
     assert not list((tmp_path / "out").glob("*.part"))
+
+
+def test_old_records_are_reported_without_the_shipped_banks(tmp_path, run_dirs, monkeypatch):
+    """Neither bank can be read: the numbers need none, and the page shows the conditions without their tasks."""
+
+    def broken():
+        raise BankError([Problem("schema", "evidence", "", "", "cannot be read")])
+
+    monkeypatch.setattr("pytest_episem.report.html.shipped_bank", broken)
+    monkeypatch.setattr("pytest_episem.report.write.shipped_outcomes", broken)
+    write_reports(run_dirs[:1], tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert document["six"]["critical_ucr"]["value"] == 100
+    assert "Critical UCR" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_report_json_of_one_run_holds_its_numbers(tmp_path, run_dirs, example):

@@ -117,3 +117,8 @@ def test_another_compressor_is_no_difference(home):
 def test_wrong_arguments_are_refused(capsys):
     assert retained.main(["--chekc"]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_any_other_argument_is_refused(capsys):
+    assert retained.main(["--chek"]) == 2
+    assert capsys.readouterr().err == "usage: python -m pytest_episem.report.retained [--check]\n"

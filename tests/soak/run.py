@@ -168,11 +168,11 @@ class Session:
         return still
 
     def growth(self) -> Iterable[tuple[str, float, float]]:
-        """Yield the memory in the middle and in the last third, of the controller and of workers that lasted."""
+        """Yield the memory in the middle and in the last third, of the controller and of workers that stayed."""
         most = max(len(samples) for samples in self.samples.values())
         for pid, samples in self.samples.items():
             used = [sample for sample in samples if sample]
-            if len(used) >= most // 2 and len(used) >= 9:
+            if len(used) >= max(9, most * 3 // 4):  # one that replaced another is still growing up
                 third = len(used) // 3
                 middle, last = statistics.median(used[third : 2 * third]), statistics.median(used[2 * third :])
                 yield "controller" if pid == self.controller else "worker", middle, last
