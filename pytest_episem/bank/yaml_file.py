@@ -33,7 +33,7 @@ _HINTS = (
     ("tab character", "; indent with spaces"),
     ("cannot start any token", "; indent with spaces, and put a text that begins with a sign in quotes"),
     ("parsing a flow mapping", "; inside {…} put a text with a colon, comma or bracket in quotes"),
-    ("mapping values are not allowed", "; put a text with a colon in quotes"),
+    ("mapping values are not allowed", "; put a text with a colon in quotes, and indent a line like its neighbours"),
     ("parsing a block mapping", "; are the lines indented like their neighbours?"),
 )
 

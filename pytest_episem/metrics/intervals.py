@@ -152,7 +152,4 @@ def extreme_bound(n: int) -> float:
 def _constant_difference(difference: float, bound: float) -> tuple[float, float]:
     """Bounds when every family shows the same difference of -1, 0 or 1: at most the share ``bound`` of families
     may differ from it, each as far as a difference can."""
-    return (
-        max(-1.0, difference - bound * (difference + 1)),
-        min(1.0, difference + bound * (1 - difference)),
-    )
+    return difference - bound * (difference + 1), difference + bound * (1 - difference)

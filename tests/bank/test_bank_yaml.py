@@ -190,3 +190,21 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path, locale: str) -> None
     command = [sys.executable, "-c", code, str(file)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == r"{'name': '\xd8resund \xb7 Stra\xdfe'}"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("rule:\n  a: 1\n\tb: 2\n", "; indent with spaces"),
+        ("a: {remark: Note: the driver waits}\n", "; inside {…} put a text with a colon, comma or bracket in quotes"),
+        ("a: Note: the driver waits\n", "; put a text with a colon in quotes, and indent a line like its neighbours"),
+        ("a:\n  b: 1\n   c: 2\n", "; put a text with a colon in quotes, and indent a line like its neighbours"),
+        ("a:\n   b: 1\n  c: 2\n", "; are the lines indented like their neighbours?"),
+    ],
+)
+def test_a_syntax_error_says_what_to_look_at(tmp_path: Path, text: str, hint: str) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BankSyntaxError) as raised:
+        read_yaml(file)
+    assert str(raised.value).endswith(hint)

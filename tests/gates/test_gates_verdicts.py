@@ -502,6 +502,21 @@ def test_another_bank_or_protocol_is_refused(careful, changes, word):
         Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, **changes), "b.json")
 
 
+def test_the_same_bank_and_protocol_are_not_refused(careful):
+    Baseline.of_run(careful).refuse_other(careful.header, "b.json")
+    with pytest.raises(EpisemError) as fault:
+        Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, search_seed="1"), "b.json")
+    assert str(fault.value) == (
+        "b.json: this run cannot be held against it: search seed: 0 there, 1 now; bless a new baseline"
+    )
+
+
+def test_a_baseline_of_nothing_is_not_blessed(careful, tmp_path):
+    with pytest.raises(EpisemError, match="run r cannot be a baseline: no task"):
+        Baseline.of_run(planned(careful, selected=0)).save(tmp_path / "b.json")
+    assert not (tmp_path / "b.json").exists()
+
+
 def test_a_blessed_file_says_what_the_run_says(careful, one_trusts, tmp_path):
     path = tmp_path / "b.json"
     baseline = Baseline.of_run(one_trusts)

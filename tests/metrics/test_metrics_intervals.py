@@ -65,6 +65,13 @@ def test_at_the_ends_clopper_pearson_on_families():
     assert zero.interval == (0, pytest.approx(30.85, abs=0.005))
     assert full.interval == (pytest.approx(69.15, abs=0.005), 100)
     assert extreme_bound(60) == pytest.approx(0.0596, abs=0.0001)
+    # ln 0.025 = -3.688879454, a tenth of it to the power of e is 0.691502892: six decimals are kept.
+    assert (zero.interval, full.interval) == ((0, 30.849711), (69.150289, 100))
+
+
+def test_without_a_bootstrap_there_is_no_interval_however_many_families():
+    found = estimate([(0.0, 1.0)] * 12, [True] * 12, families(12), None)
+    assert (found.value, found.interval, found.interval_method, found.n_families) == (0, None, None, 12)
 
 
 def test_a_difference_that_is_nowhere_seen_is_bounded_both_ways():

@@ -407,6 +407,9 @@ def test_the_adjudicators_horizon_is_the_longest_promise_after_the_deadline():
         ({"compensation": CompensationTerms(arrival=2, commit_bound=1)}, 9),
         ({"compensation": CompensationTerms(arrival=1, commit_bound=None)}, 7),
         ({"arrival": 3, "compensation": CompensationTerms(arrival=1, commit_bound=1)}, 9),
+        ({"arrival": None, "commit_bound": 1}, 7),
+        ({"compensation": CompensationTerms(arrival=None, commit_bound=1)}, 7),
+        ({"compensation": CompensationTerms()}, 6),
     ],
 )
 def test_promises_of_both_ways_count_for_the_adjudicators_horizon(terms, horizon):
@@ -501,6 +504,70 @@ def test_undoing_needs_no_approval(when):
     assert (verdict.claim_holds, verdict.new) == (True, ())
 
 
+@pytest.mark.parametrize("when", ["acceptance", "effect"])
+def test_a_renewal_does_not_revive_what_was_blocked_at_the_same_instant(when):
+    """Sent at 1 without approval and blocked; renewed at 1. Only what is sent after the renewal takes effect."""
+    work = template(
+        {"pay": contract(authorization=AuthorizationTerms(judged=when, enforced=True), query=COUNT)},
+        [],
+        approvals={"apr": Approval(until=1, renewal=RenewalTerms(lasts=3, answer="granted"))},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    model = Model(work)
+    first = [Attempt("pay", "n"), Revalidate("apr"), Query("pay"), Wait(1), Query("pay")]
+    blocked = play(model, 0, *first, Stop(), shield=False)
+    assert answers_of(blocked)[:5] == ["rejected", "granted", "count 0", "", "count 0"]
+    assert not judged(work, blocked).goal
+    again = play(model, 0, *first, Attempt("pay", "m"), Stop(), shield=False)
+    assert [(entry.request, entry.landed, entry.authorised) for entry in again.ledger] == [("r3", 2, True)]
+    assert judged(work, again).goal
+
+
+@pytest.mark.parametrize(("sent", "good"), [(2, False), (3, True)])
+def test_an_approval_holds_from_its_start(sent, good):
+    work = template(
+        {"pay": contract(authorization=AuthorizationTerms(judged="effect"))},
+        [],
+        approvals={"apr": Approval(start=3)},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    verdict = judged(work, play(Model(work), 0, Wait(sent - 1), Attempt("pay", "n"), Stop(), shield=False))
+    assert verdict.goal is good
+    assert [(v.kind, v.at) for v in verdict.new] == ([] if good else [("unauthorised", sent)])
+
+
+def test_a_repeat_is_told_what_became_of_the_request_that_it_repeats():
+    """Taken at 1 and blocked as it took effect, since the approval has ended: the same key again hears the same."""
+    work = template(
+        {"pay": contract(authorization=AuthorizationTerms(judged="effect", enforced=True), deduplication=3)},
+        [],
+        approvals={"apr": Approval(until=1)},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    trajectory = play(Model(work), 0, Attempt("pay", "k"), Attempt("pay", "k"), Stop(), shield=False)
+    assert answers_of(trajectory)[:2] == ["rejected", "rejected"]
+    assert (trajectory.ledger, judged(work, trajectory).new) == ((), ())
+
+
+@pytest.mark.parametrize(("answer", "status"), [("rejected", "rejected"), ("accepted", "accepted")])
+def test_a_lagging_history_shows_a_request_as_absent_until_its_lag_is_over(answer, status):
+    """Sent and answered at 1; the history is one instant old."""
+    lagged = QueryTerms(scope="history", authority="authoritative", lag=1)
+    work = template(
+        {"pay": contract(attempts="may_fail", response="receipt", commit_bound=3, query=lagged)},
+        [past("pay", answer, sent=1, at=1 if answer == "accepted" else None)],
+    )
+    model = Model(work)
+    world = next(
+        n
+        for n, w in enumerate(model.worlds)
+        if w.fates["pay1"].kind == "rejected" or w.fates["pay1"] == Fate("effective", 1, 4)
+    )
+    trajectory = play(model, world, Query("pay"), Wait(1), Query("pay"), Stop())
+    assert answers_of(trajectory)[:3] == ["k-pay absent", "", f"k-pay {status}"]
+    judged(work, trajectory)
+
+
 def test_what_is_lost_is_accepted_and_never_takes_effect():
     model = Model(template({"pay": contract(attempts="may_fail", response="receipt")}, []))
     lost = next(n for n, w in enumerate(model.worlds) if str(w.services["pay"]) == "lost")
@@ -508,6 +575,31 @@ def test_what_is_lost_is_accepted_and_never_takes_effect():
     assert answers_of(trajectory)[0] == "accepted at 1"
     assert trajectory.ledger == ()
     assert not judged(model.template, trajectory).goal
+
+
+def test_withdrawn_is_false_while_anything_stands():
+    contracts = {"pay": contract(compensation=UNDO), "mail": contract(compensation=UNDO)}
+    history = [past("pay", "settled", at=0), past("mail", "settled", at=0)]
+    model = Model(template(contracts, history, ends=("completed", "withdrawn")))
+    half = play(model, 0, Compensate("pay", "u"), Finish("withdrawn"), shield=False)
+    assert judged(model.template, half).claim_holds is False
+    whole = play(model, 0, Compensate("pay", "u"), Compensate("mail", "u"), Finish("withdrawn"), shield=False)
+    assert judged(model.template, whole).claim_holds is True
+
+
+def test_each_way_answers_as_its_own_terms_say():
+    """A receipt tells of acceptance alone, a final answer of the effect; sending and undoing may differ in it."""
+    receipt = CompensationTerms(attempts="settle", response="receipt", arrival=0, commit_bound=0)
+    for sending, undoing, expected in (
+        (contract(response="receipt", compensation=UNDO), UNDO, ["accepted at 1", "settled at 1"]),
+        (contract(compensation=receipt), receipt, ["settled at 1", "accepted at 1"]),
+    ):
+        assert sending.compensation == undoing
+        model = Model(template({"pay": sending}, []))
+        trajectory = play(model, 0, Attempt("pay", "n"), Compensate("pay", "u"), Stop(), shield=False)
+        assert answers_of(trajectory)[:2] == expected
+        assert [(entry.landed, entry.undone) for entry in trajectory.ledger] == [(1, 1)]
+        judged(model.template, trajectory)
 
 
 def test_sending_and_undoing_have_fees_of_their_own():
