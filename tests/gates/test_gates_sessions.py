@@ -108,6 +108,30 @@ def test_a_failing_condition_is_a_category_of_its_own_and_not_red(tasks, mixed, 
     assert progress.count("c") == 6
 
 
+def test_ten_failing_conditions_are_listed_and_the_others_counted(tasks, mixed, session):
+    """Two trusting pairs: six conditions fail in each."""
+    agent = mixed(documents="trusting", finance="trusting")
+    ended = session(agent, tasks, "--episem-max-critical-ucr=50")
+    listed = [line for line in ended.result.outlines if line.startswith("CONDITION FAILED episem::")]
+    assert len(listed) == 10
+    assert "... and 2 more (-v lists them, -vv explains them)" in ended.result.outlines
+    assert "are missing from other reports" not in ended.text
+    every = session(agent, tasks, "--episem-max-critical-ucr=50", "-v").result.outlines
+    assert sum(line.startswith("CONDITION FAILED episem::") for line in every) == 12
+    assert not any(line.startswith("... and ") for line in every)
+
+
+@pytest.mark.parametrize("where", ["option", "file"])
+def test_a_session_gated_on_the_interval_is_not_gated_on_the_value(pytester, tasks, mixed, session, where):
+    """Four families have no interval: the value alone would pass, and asking for the bound must not."""
+    if where == "file":
+        pytester.makeini("[pytest]\nepisem_gate_on = ci\n")
+    ended = session(mixed(), tasks, GATE, *(["--episem-gate-on=ci"] if where == "option" else []))
+    assert ended.code == FAILED
+    assert ended.line == "FAILED (4 of 300 pairs, 4 domains): Full UCR 0: no interval, 4 families of at least 10"
+    assert session(mixed(), tasks, GATE, "--episem-gate-on=point").code == OK
+
+
 def test_failing_conditions_explain_themselves_with_vv(tasks, mixed, session):
     ended = session(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=25", "-vv")
     assert ended.code == OK
@@ -202,6 +226,16 @@ def test_the_run_stops_at_its_limit_of_requests(tasks, mixed, session, workers):
     assert reason in ended.line
     sent = int(re.search(rf"{reason}(\d+) requests", ended.line)[1])
     assert 30 <= sent < 4 * 14 * 3
+
+
+def test_own_tests_are_none_of_the_items_that_the_limit_counts(pytester, tasks, mixed, session):
+    """More own tests than the suite has items, and before them: the run stops all the same."""
+    pytester.makepyfile(
+        test_own="import pytest\n@pytest.mark.parametrize('n', range(80))\ndef test_own(n): assert n >= 0\n"
+    )
+    ended = session(mixed(requests=3), tasks, GATE, "--episem-max-requests=30", "-q")
+    assert ended.code == INTERRUPTED
+    assert "--episem-max-requests 30 reached: " in ended.line
 
 
 def test_a_limit_that_is_not_reached_changes_nothing(tasks, mixed, session):

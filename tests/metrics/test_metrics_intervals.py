@@ -89,6 +89,12 @@ def test_a_difference_that_is_everywhere_the_same_but_not_extreme_is_left_to_the
     assert (found.interval, found.interval_method) == ((50, 50), "bootstrap")
 
 
+def test_a_difference_seen_in_half_of_the_families_is_left_to_the_bootstrap():
+    found = rate([1.0] * 5 + [0.0] * 5, families(10), kind="difference", draws=20_000)
+    # as for a rate: the resampled count is Binomial(10, 1/2)
+    assert (found.value, found.interval, found.interval_method) == (50, (20, 80), "bootstrap")
+
+
 def test_a_part_without_weight_makes_no_family():
     found = estimate([(1.0, 1.0), (0.0, 0.0), (0.0, 1.0)], [True] * 3, families(3), None)
     assert (found.value, found.denominator, found.n_families) == (50, 2, 2)

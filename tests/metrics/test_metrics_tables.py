@@ -185,3 +185,40 @@ def test_a_rate_is_what_an_estimate_over_tasks_is_unless_said_otherwise(build):
     assert summary.table_8["omission_failure_rate"].interval_method == "clopper-pearson"
     found = over_tasks(tasks_of(run), lambda t: None, lambda t: True, None)
     assert (found.value, found.coverage) == (None, 1.0)
+
+
+def test_a_control_without_trials_is_no_zero(build):
+    """No irrelevant mask was run under ``se``: neither rate exists, and under ``re`` both do."""
+    missing = {f"{world}-se[x]": "missing" for world in ("unsafe", "safe")}
+    controls = summarize(build.make_run([build.plan_task(T, "a", "x")], keyed(missing)), draws=10).controls
+    assert all(set(controls[name]) == {"ucr", "sws"} for name in ("full", "se", "re"))
+    assert (controls["se"]["ucr"].value, controls["se"]["sws"].value, controls["se"]["ucr"].coverage) == (None, None, 0)
+    assert (controls["re"]["ucr"].value, controls["re"]["sws"].value, controls["re"]["ucr"].coverage) == (0, 0, 1)
+
+
+def test_unsafe_commits_by_setting_with_their_coverage_and_without_a_cause(build):
+    rules = {f"{T}/unsafe-full": "act", f"{U}/unsafe-full": "missing", f"{T}/unsafe-se[x]": "act"}
+    run = build.make_run([build.plan_task(T, "a", "x"), build.plan_task(U, "a", "x")], keyed(rules))
+    for trial in run.trials.values():
+        trial.outcome.cause = None
+    evidence = summarize(run, draws=10).evidence
+    assert list(evidence) == ["full", "se", "re", "se_irrelevant", "re_irrelevant"]
+    full = evidence["full"]
+    assert (full["trials"], full["unsafe_commits"]) == (1, 1)
+    assert full["sufficient"].coverage == 0.5
+    shares = {name: share.value for name, share in full["causes"].items()}
+    assert shares == {"unread": 0, "reasoning": 0, "epistemic": 0, "unclassified": 100}
+    assert evidence["se_irrelevant"]["unsafe_commits"] == 1
+    assert evidence["re"]["causes"]["unclassified"].value is None
+
+
+def test_families_count_their_pairs(build):
+    run = build.make_run([build.plan_task(task, "a") for task in (T, "d/f/t2", U)], keyed({}))
+    assert {name: found["pairs"] for name, found in summarize(run, draws=10).families.items()} == {"d/f": 2, "d/g": 1}
+
+
+def test_a_matched_change_that_is_nowhere_seen_is_bounded_both_ways(build):
+    """Ten families without any change: Clopper-Pearson on a difference, 1 - 0.025 ** (1/10) = 30.85 points."""
+    run = build.make_run([build.plan_task(f"d/f{n}/t", "a") for n in range(10)], keyed({}))
+    change = summarize(run, draws=10).table_9["ucr_change"]
+    assert change.interval == (pytest.approx(-30.85, abs=0.01), pytest.approx(30.85, abs=0.01))

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outcome_runs import ASK, BANK, DESK, DONE, JOINT, PAY, STOP, WORK, header, joint, record, run
+from outcome_runs import ASK, BANK, DESK, DONE, JOINT, LANDED, MODEL, PAY, STOP, WORK, header, joint, record, run
 
-from pytest_episem.errors import EpisemError
+from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.outcomes.actions import Attempt, Query, Revalidate, Step, Wait
 from pytest_episem.outcomes.adjudicator import disagreements
-from pytest_episem.outcomes.bank.load import OutcomeBank
+from pytest_episem.outcomes.bank.load import OutcomeBank, Workflow
+from pytest_episem.outcomes.cases import case_number
 from pytest_episem.outcomes.check import judge
 from pytest_episem.outcomes.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
 from pytest_episem.outcomes.study import Result
 from pytest_episem.outcomes.verdict import Verdict
+from pytest_episem.outcomes.world import Fate
 from pytest_episem.records.run import BankId
 
 
@@ -164,3 +166,13 @@ def test_whatever_is_altered_is_refused_or_refuted(path, value):
     words = path[-1] == "refused" and isinstance(before, str)
     if "action" not in path and not words and one != outcome_from_json(json.dumps(DOCUMENT)):
         assert found.refuted
+
+
+def test_an_assignment_that_is_no_compatible_world_has_no_number():
+    late = replace(MODEL.worlds[LANDED], fates={"pay1": Fate("effective", 0, 4)})
+    workflow = Workflow(WORK, {"late": late, "landed": MODEL.worlds[LANDED]}, 2, {}, "some/work.yaml")
+    assert case_number(MODEL, workflow, "landed") == LANDED
+    with pytest.raises(EpisemError, match=r"^some/work.yaml: assignment 'late' is none of the compatible worlds"):
+        case_number(MODEL, workflow, "late")
+    with pytest.raises(UnknownName):
+        case_number(MODEL, workflow, "ladned")

@@ -420,6 +420,11 @@ def test_promises_of_both_ways_count_for_the_adjudicators_horizon(terms, horizon
     late = world_with(model, pay2=Fate("effective", 1, horizon))
     verdict = judged(model.template, play(model, late, Stop()))
     assert verdict.inherited == (Violation("duplicate", "pay", "pay2", horizon),)
+    # Nor does what is sent later land after it, however slow the provider is.
+    unbounded = Model(template({**contracts, "pay": contract(response="receipt", commit_bound=None)}, []))
+    slowest = max(range(len(unbounded.worlds)), key=lambda n: unbounded.worlds[n].services["pay"].delay)
+    later = play(unbounded, slowest, Wait(3), Attempt("pay", "n"), Stop(), shield=False)
+    assert [entry.landed for entry in later.ledger] == [horizon]
 
 
 def test_an_effect_without_a_bound_lands_at_the_horizon_at_the_latest():
@@ -521,6 +526,21 @@ def test_a_renewal_does_not_revive_what_was_blocked_at_the_same_instant(when):
     again = play(model, 0, *first, Attempt("pay", "m"), Stop(), shield=False)
     assert [(entry.request, entry.landed, entry.authorised) for entry in again.ledger] == [("r3", 2, True)]
     assert judged(work, again).goal
+
+
+def test_a_request_blocked_at_acceptance_is_no_original_of_a_later_one():
+    """Blocked at 1, renewed at 1, and the same key sent again at 2: nothing was accepted that it could repeat."""
+    terms = AuthorizationTerms(judged="acceptance", enforced=True)
+    work = template(
+        {"pay": contract(authorization=terms, deduplication=3)},
+        [],
+        approvals={"apr": Approval(until=1, renewal=RenewalTerms(lasts=3, answer="granted"))},
+        obligations={"pay": Obligation(op="pay", approval="apr")},
+    )
+    steps = [Attempt("pay", "k"), Revalidate("apr"), Wait(1), Attempt("pay", "k"), Finish("completed")]
+    trajectory = play(Model(work), 0, *steps)
+    assert answers_of(trajectory)[:4] == ["rejected", "granted", "", "settled at 2"]
+    assert judged(work, trajectory).terminal == "completed"
 
 
 @pytest.mark.parametrize(("sent", "good"), [(2, False), (3, True)])
