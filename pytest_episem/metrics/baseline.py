@@ -71,7 +71,7 @@ class Baseline:
         if path.is_dir():
             return cls.of_run(open_evidence(path, "baselines are"))
         try:
-            document = load_json(path.read_bytes())
+            document = load_json(path.read_bytes(), once=True)
         except OSError as fault:
             raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None
         except ValueError as fault:

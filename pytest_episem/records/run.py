@@ -122,7 +122,7 @@ class RunHeader:
         """Read and check ``run.json``; ``EpisemError`` names the file and what is wrong with it."""
         path = directory / RUN_FILE
         try:
-            document = load_json(path.read_bytes())
+            document = load_json(path.read_bytes(), once=True)
         except FileNotFoundError:
             raise EpisemError(f"{directory}: not a run directory, it holds no {RUN_FILE}{_newest(directory)}") from None
         except OSError as fault:

@@ -14,18 +14,30 @@ from pytest_episem.errors import EpisemError, suggestion
 MAX_DEPTH = 100
 
 
-def load_json(text: str | bytes) -> Any:
-    """Parse ``text`` as JSON; ``ValueError`` with a short reason for anything else, NaN and infinities included."""
+def load_json(text: str | bytes, once: bool = False) -> Any:
+    """Parse ``text`` as JSON; ``ValueError`` with a short reason for anything else, NaN and infinities included.
+
+    With ``once`` a key that stands twice in an object is refused too, where somebody may have edited the text.
+    """
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_once if once else None)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None
     except json.JSONDecodeError as fault:
         raise ValueError(f"not valid JSON: {fault.msg} at column {fault.colno}") from None
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {printable(twice)!r} stands twice")
+    return found
 
 
 def dump_json(value: Any) -> str:

@@ -65,6 +65,13 @@ def test_a_bad_header_is_refused_in_one_line(header, tmp_path, change, message):
     assert "\n" not in str(fault.value)
 
 
+def test_a_key_that_stands_twice_is_refused(header, tmp_path):
+    path = header.save(tmp_path)
+    path.write_text(path.read_text().replace('"run": ', '"run": "other", "run": ', 1))
+    with pytest.raises(EpisemError, match="key 'run' stands twice"):
+        RunHeader.load(tmp_path)
+
+
 def test_a_directory_without_a_run(tmp_path):
     with pytest.raises(EpisemError, match=r"not a run directory, it holds no run\.json"):
         open_run(tmp_path)
