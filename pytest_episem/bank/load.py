@@ -149,9 +149,12 @@ def open_bank(name: str = SHIPPED, here: Path | None = None) -> Bank:
     Raises:
         BankError: a bank that cannot be used.
     """
-    directory = (here or Path()) / name
-    shipped = name == SHIPPED or directory.resolve() == shipped_bank_dir()
-    return shipped_bank() if shipped else load_bank(directory)
+    return shipped_bank() if is_shipped(name, here) else load_bank((here or Path()) / name)
+
+
+def is_shipped(name: str, here: Path | None = None) -> bool:
+    """Return whether a bank's name, as seen from ``here`` (the current folder), means the one that is shipped."""
+    return name == SHIPPED or ((here or Path()) / name).resolve() == shipped_bank_dir()
 
 
 def open_banks(names: Iterable[str], here: Path | None = None) -> Bank:
@@ -180,7 +183,7 @@ def join_banks(banks: Iterable[Bank]) -> Bank:
                 raise BankError([Problem("schema", str(bank.task(task_id).file), task_id, "", "is in two banks")])
         tasks |= bank.tasks
         families |= bank.families
-    digest = hashlib.sha256("\n".join(bank.hash for bank in banks).encode()).hexdigest()
+    digest = joined_hash(bank.hash for bank in banks)
     return Bank("+".join(b.name for b in banks), "+".join(b.version for b in banks), digest, tasks, families)
 
 
@@ -228,6 +231,11 @@ def bank_version(directory: Path) -> str:
     file = directory / VERSION_FILE
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return one_line(" ".join(text.split())) or "unversioned"
+
+
+def joined_hash(hashes: Iterable[str]) -> str:
+    """Return the hash of several banks joined, of theirs in their order."""
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def bank_hash(root: Path, files: Iterable[Path]) -> str:

@@ -9,6 +9,7 @@ from pytest_episem.errors import EpisemError, UnknownName, suggestion
 from pytest_episem.outcomes.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
 from pytest_episem.outcomes.certificate import unknown_obligations
 from pytest_episem.outcomes.model import Claim
+from pytest_episem.outcomes.refusal import action_words
 from pytest_episem.outcomes.shield import new_key, offered, sent
 from pytest_episem.outcomes.support import Belief, Model
 
@@ -31,15 +32,9 @@ def typed_form(belief: Belief, action: Action) -> str:
         undo = isinstance(action, Compensate)
         used = any(request.key == action.key for request in sent(belief.entries, action.obligation, undo))
         return f"{'undo' if undo else 'send'} {action.obligation}{f' {action.key}' if used else ''}"
-    if isinstance(action, Query):
-        return f"query {action.obligation}"
     if isinstance(action, Revalidate):
         return f"renew {action.approval}"
-    if isinstance(action, Wait):
-        return f"wait {action.instants}"
-    if isinstance(action, Finish):
-        return f"finish {action.claim}"
-    return "hand off" if isinstance(action, HandOff) else "stop"
+    return "hand off" if isinstance(action, HandOff) else action_words(action)
 
 
 def read_action(line: str, model: Model, belief: Belief) -> Meant:

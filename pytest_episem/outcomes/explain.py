@@ -3,6 +3,7 @@ section 2)."""
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -81,6 +82,13 @@ def explain(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str
 def show_command(template: str, case: str, banks: Sequence[str] = ()) -> str:
     """Return the command that shows a case: what is public, what is hidden, and what each controller does on it."""
     return f"episem show {template} --case {case}{bank_options(banks)}"
+
+
+def rerun_command(agent: str, worlds: bool, shield: bool, banks: Sequence[str] = ()) -> str:
+    """Return the command that runs cases again, up to their node ids; ``agent`` is the option that names the agent."""
+    options = [f"--episem-bank={bank}" for bank in banks]
+    options += ["--episem-cases=worlds"] * worlds + ["--episem-shield=off"] * (not shield)
+    return shlex.join(["pytest", "--episem-suite=outcomes", *options, agent])
 
 
 def _sizes(model: Model) -> str:

@@ -44,6 +44,15 @@ def action_text(template: Template, belief: Belief, action: Action) -> str:
         used = any(r.key == action.key for r in sent(belief.entries, action.obligation, undo))
         name = call_text(template, action.obligation)
         return f"{'undo ' if undo else ''}{name}, {'same' if used else 'new'} key"
+    return "hand off" if isinstance(action, HandOff) else action_words(action)
+
+
+def action_words(action: Action) -> str:
+    """Return an action in words, from the record alone."""
+    if isinstance(action, Attempt):
+        return f"attempt {action.obligation}, key {action.key}"
+    if isinstance(action, Compensate):
+        return f"undo {action.obligation}, key {action.key}"
     if isinstance(action, Query):
         return f"query {action.obligation}"
     if isinstance(action, Wait):
@@ -52,7 +61,9 @@ def action_text(template: Template, belief: Belief, action: Action) -> str:
         return f"renewal of {action.approval}"
     if isinstance(action, Finish):
         return f"finish {action.claim}"
-    return "hand off" if isinstance(action, HandOff) else "stop"
+    if isinstance(action, HandOff):
+        return f"hand off, unknown: {', '.join(action.unknown)}" if action.unknown else "hand off"
+    return "stop"
 
 
 def call_text(template: Template, obligation: str) -> str:

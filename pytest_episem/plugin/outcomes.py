@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.outcomes.bank.load import OutcomeBank, holds_outcomes, open_outcomes
 from pytest_episem.outcomes.cases import case_names, case_number
 from pytest_episem.outcomes.controllers import CONTROLLERS, Controller, make_controller
-from pytest_episem.outcomes.explain import explain, outcome_fault
+from pytest_episem.outcomes.explain import explain, outcome_fault, rerun_command
 from pytest_episem.outcomes.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
 from pytest_episem.outcomes.study import run_case
 from pytest_episem.outcomes.support import Model
@@ -135,14 +134,9 @@ class OutcomeSuite:
         return self.factory(self.model(template))
 
     def _rerun_command(self, record: OutcomeRecord) -> str:
-        banks = [f"--episem-bank={bank}" for bank in self.choices.option("bank")]
-        flag = "model" if self.choices.controller else "agent"
-        shield = [] if self.shield else ["--episem-shield=off"]
-        cases = ["--episem-cases=worlds"] if self.over == "worlds" else []
-        agent = f"--episem-{flag}={self.label}"
-        return shlex.join(
-            ["pytest", "--episem-suite=outcomes", *banks, *cases, *shield, agent, f"{SUITE_ID}::outcomes/{record.id}"]
-        )
+        agent = f"--episem-{'model' if self.choices.controller else 'agent'}={self.label}"
+        command = rerun_command(agent, self.over == "worlds", self.shield, self.choices.option("bank"))
+        return f"{command} {SUITE_ID}::outcomes/{record.id}"
 
 
 class OutcomeItem(pytest.Item):

@@ -22,7 +22,7 @@ from pytest_episem.protocol.trial import Trial, TrialError
 from pytest_episem.protocol.version import PROTOCOL_VERSION
 from pytest_episem.records.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
 from pytest_episem.records.run_dir import joined_outcomes, joined_plan, open_run
-from pytest_episem.records.store import TrialWriter
+from pytest_episem.records.store import TRIAL_SCHEMA, TrialWriter
 
 if TYPE_CHECKING:
     from pytest_episem.outcomes.records import OutcomeWriter
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pytest_episem.report.tables import GateLine
 
 HOME = ".episem"
-OUTCOME_SCHEMA = "episem.outcome/1"
 
 
 class RunLog:
@@ -188,7 +187,7 @@ class RunLog:
         """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
             record = json.loads(line)
-            if record["schema"] == OUTCOME_SCHEMA:
+            if record["schema"] != TRIAL_SCHEMA:
                 self._add_outcome(line, record)
                 continue
             self._open().write_json(line)

@@ -8,19 +8,18 @@ markup: the page's script shows it as text.
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pytest_episem.agents import PREFIX
 from pytest_episem.bank.load import bank_options
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Step, Wait
+from pytest_episem.outcomes.actions import Step
 from pytest_episem.outcomes.bank.load import OutcomeBank
 from pytest_episem.outcomes.check import Judged
 from pytest_episem.outcomes.controllers import CONTROLLERS
-from pytest_episem.outcomes.explain import beliefs, recovery_steps
-from pytest_episem.outcomes.refusal import action_text, fate_count, reason
+from pytest_episem.outcomes.explain import beliefs, recovery_steps, rerun_command
+from pytest_episem.outcomes.refusal import action_text, action_words, fate_count, reason
 from pytest_episem.outcomes.shield import admissible
 from pytest_episem.outcomes.summary import Named, OutcomeSummary, template_of
 from pytest_episem.outcomes.support import Belief, Model
@@ -60,15 +59,11 @@ def embed_cases(runs: Named, banks: Iterable[OutcomeBank]) -> Embedded:
 def _head(summary: OutcomeSummary) -> dict[str, Any]:
     about = summary.run
     banks, agent = banks_of(about["bank"]["name"]), str(about["agent"])
-    options = ["--episem-suite=outcomes", *(f"--episem-bank={name}" for name in banks)]
-    options += ["--episem-cases=worlds"] * (about["cases"] == "worlds") + ["--episem-shield=off"] * (
-        not about["shield"]
-    )
     flag = "model" if agent in (f"{PREFIX}{name}" for name in CONTROLLERS) else "agent"
     return {
         "bank": about["bank"]["hash"],
         "show": bank_options(banks),
-        "rerun": shlex.join(["pytest", *options, f"--episem-{flag}={agent}"]),
+        "rerun": rerun_command(f"--episem-{flag}={agent}", about["cases"] == "worlds", about["shield"], banks),
     }
 
 
@@ -211,25 +206,6 @@ def _harm(model: Model, belief: Belief, step: Step) -> str:
     if step.refused is not None or admissible(model, belief, step.action):
         return ""
     return reason(model, belief, step.action)
-
-
-def action_words(action: Action) -> str:
-    """Return an action in words, from the record alone."""
-    if isinstance(action, Attempt):
-        return f"attempt {action.obligation}, key {action.key}"
-    if isinstance(action, Compensate):
-        return f"undo {action.obligation}, key {action.key}"
-    if isinstance(action, Query):
-        return f"query {action.obligation}"
-    if isinstance(action, Wait):
-        return f"wait {action.instants}"
-    if isinstance(action, Revalidate):
-        return f"renewal of {action.approval}"
-    if isinstance(action, Finish):
-        return f"finish {action.claim}"
-    if isinstance(action, HandOff):
-        return f"hand off, unknown: {', '.join(action.unknown)}" if action.unknown else "hand off"
-    return "stop"
 
 
 def _told(world: World) -> list[str]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_episem.bank.load import SHIPPED, BankError, Problem, bank_hash, bank_version, read_shaped, shipped_bank_dir
+from pytest_episem.bank.load import (
+    SHIPPED,
+    BankError,
+    Problem,
+    bank_hash,
+    bank_version,
+    is_shipped,
+    joined_hash,
+    read_shaped,
+    shipped_bank_dir,
+)
 from pytest_episem.bank.load import SUITE as EVIDENCE
 from pytest_episem.errors import UnknownName
 from pytest_episem.outcomes.bank.build import PlaceError, build_template, build_world
@@ -90,9 +99,7 @@ def open_outcomes(names: Iterable[str] = (), here: Path | None = None) -> Outcom
 
 
 def _open(name: str, here: Path) -> OutcomeBank:
-    directory = here / name
-    shipped = name == SHIPPED or directory.resolve() == shipped_bank_dir()
-    return shipped_outcomes() if shipped else load_outcomes(directory)
+    return shipped_outcomes() if is_shipped(name, here) else load_outcomes(here / name)
 
 
 def join_outcomes(banks: Sequence[OutcomeBank]) -> OutcomeBank:
@@ -109,7 +116,7 @@ def join_outcomes(banks: Sequence[OutcomeBank]) -> OutcomeBank:
             if name in workflows:
                 raise BankError([Problem("schema", workflow.file, "", "id", f"{name} is in two banks")])
             workflows[name] = workflow
-    digest = hashlib.sha256("\n".join(bank.hash for bank in banks).encode()).hexdigest()
+    digest = joined_hash(bank.hash for bank in banks)
     return OutcomeBank(digest, workflows, "+".join(b.name for b in banks), "+".join(b.version for b in banks))
 
 
