@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import gc
 import os
 import threading
 import time
@@ -22,6 +21,7 @@ from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import Episode, Usage
+from pytest_episem.garbage import keep_all, no_search
 
 _OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 """litellm fetches these lists from the network unless told not to."""
@@ -350,27 +350,16 @@ def load_litellm(model: str) -> Any:
         if _litellm is None:
             for name in _OFFLINE:
                 os.environ.setdefault(name, "True")
-            with warnings.catch_warnings(), _no_collection():
+            with warnings.catch_warnings(), no_search():
                 warnings.simplefilter("ignore")
                 import litellm
 
                 with contextlib.suppress(Exception):
                     hello = [{"role": "user", "content": "hello"}]
                     litellm.completion(model=model, messages=hello, tools=[_TOOL], mock_response="hello")
+            keep_all()
             _litellm = litellm
     return _litellm
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Put off Python's search for garbage: among all that an import makes and keeps it takes a quarter of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 _TOOL = {

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
-from pytest_episem.plugin.judge import Explained
+from pytest_episem.plugin.judge import Explained, NoVerdict
 from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.plan import mask_role
 
@@ -71,6 +71,12 @@ class EpisemItem(pytest.Function):
     def judge(self, played: Any) -> None:
         """Ask the oracle."""
         raise NotImplementedError
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show a failure that explains itself as it is: pytest would first look through the files of its traceback."""
+        if isinstance(excinfo.value, Explained | NoVerdict):
+            return excinfo.getrepr(style="value", tbfilter=False)
+        return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.config.rootpath / self.nodeid.split("::")[0], 0, self.name

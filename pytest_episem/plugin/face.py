@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate, gates
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
@@ -52,8 +53,9 @@ class Face:
         known = config.pluginmanager.get_plugin(NAME)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        search_all()
         face = cls(config)
-        with usage():
+        with usage(), no_search():
             face.choices.check()
             if face.outcomes is not None:
                 _ = face.outcomes.bank
@@ -65,6 +67,7 @@ class Face:
             if face.choices.runs_evidence:
                 gates.install(face)
             estimate.install(face)
+        keep_all()
         config.pluginmanager.register(face, NAME)
         return face
 
@@ -147,6 +150,7 @@ class Face:
         if self.worker_input is None and session.items:
             with usage():
                 self.log.select([item.nodeid for item in session.items])
+        keep_all()
 
     # Workers ----------------------------------------------------------------------------------------------------
 

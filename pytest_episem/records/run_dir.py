@@ -15,12 +15,14 @@ from pytest_episem.records.run import RUN_FILE, OutcomePlan, PlanTask, RunHeader
 from pytest_episem.records.store import (
     TRIALS_FILE,
     Line,
+    Place,
     TrialLog,
     TrialWriter,
     iter_trials,
     rank,
     read_trials,
-    trials_at,
+    records_at,
+    trial_to_json,
 )
 from pytest_episem.records.text import printable
 
@@ -34,23 +36,23 @@ class Run:
     directory: Path | None = None
     torn: int = 0
     duplicates: int = 0
-    places: Mapping[Condition, int] = field(default_factory=dict)
+    places: Mapping[Condition, Place] = field(default_factory=dict)
 
     @property
     def plan(self) -> list[PlanTask]:
         """The tasks of the plan, from which N, c and every denominator come."""
         return self.header.plan
 
-    def whole_trials(self, trials: Iterable[Trial]) -> Iterator[Trial]:
-        """Yield some of the run's trials, in order, with event logs: those of a run directory are read again, one by
-        one, so that nobody holds more than one.
+    def records(self, trials: Iterable[Trial]) -> Iterator[str]:
+        """Yield the records of some of the run's trials, in order, as JSON text with the event logs: those of a run
+        directory are taken from its file one by one, so that nobody holds more than one.
 
         Raises:
-            EpisemError: the records cannot be read any more, or are not sound.
+            EpisemError: the file cannot be read any more, or was changed.
         """
         if self.directory is None or not self.places:
-            return iter(trials)
-        return trials_at(self.directory / TRIALS_FILE, (self.places[trial.condition] for trial in trials))
+            return (trial_to_json(trial, self.header.run, self.header.label) for trial in trials)
+        return records_at(self.directory / TRIALS_FILE, (self.places[trial.condition] for trial in trials))
 
 
 def open_run(directory: Path | str, events: bool = True) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,8 +216,8 @@ def _trial(record: _Record) -> Trial:
         mask_role=record.mask_role,
         phase=record.phase,
         status=record.status,
-        outcome=None if record.outcome is None else Outcome(**dict(record.outcome)),
-        usage=Usage(**dict(record.usage)),
+        outcome=None if record.outcome is None else Outcome(**vars(record.outcome)),
+        usage=Usage(**vars(record.usage)),
         turns=record.turns,
         seconds=record.seconds,
         error=None if record.error is None else TrialError(record.error.kind, record.error.message),
@@ -239,17 +240,25 @@ class TrialWriter(LineWriter):
         self.write_json(trial_to_json(trial, self._run, self._model))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands in its file: the byte at which its line begins, and the line's CRC-32."""
+
+    start: int
+    checksum: int
+
+
 @dataclass(slots=True)
 class TrialLog:
     """What a trial file holds under the key rule, and what reading it met.
 
     ``torn`` is 1 if a torn last line was skipped; ``duplicates`` counts records that another of the same key
-    displaced; ``lines`` counts whole records; ``models`` are the model names they carry. ``places`` says at which
-    byte of the file each trial's record begins.
+    displaced; ``lines`` counts whole records; ``models`` are the model names they carry. ``places`` says where in the
+    file each trial's record stands.
     """
 
     trials: dict[Condition, Trial] = field(default_factory=dict)
-    places: dict[Condition, int] = field(default_factory=dict)
+    places: dict[Condition, Place] = field(default_factory=dict)
     torn: int = 0
     duplicates: int = 0
     lines: int = 0
@@ -263,7 +272,7 @@ class TrialLog:
         self.duplicates += present is not None
         if present is None or rank(trial) > rank(present):
             self.trials[trial.condition] = trial
-            self.places[trial.condition] = line.start
+            self.places[trial.condition] = line.place
 
 
 def rank(trial: Trial) -> int:
@@ -278,11 +287,11 @@ def rank(trial: Trial) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a trial file: its number from 1, the byte it begins at, its trial (``None`` if it is a torn last
-    line) and model."""
+    """One line of a trial file: its number from 1, its place, its trial (``None`` if it is a torn last line) and
+    model."""
 
     number: int
-    start: int
+    place: Place
     trial: Trial | None
     model: str = ""
 
@@ -293,27 +302,30 @@ def iter_trials(path: Path, events: bool = True) -> Iterator[Line]:
     with _reading(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield _line(path, number, start, line, events)
+                yield _line(path, number, Place(start, zlib.crc32(line)), line, events)
             start += len(line)
 
 
-def _line(path: Path, number: int, start: int, line: bytes, events: bool) -> Line:
+def _line(path: Path, number: int, place: Place, line: bytes, events: bool) -> Line:
     if not whole(line):
-        return Line(number, start, None)
+        return Line(number, place, None)
     trial, record = _read(line, f"{path} line {number}", events)
-    return Line(number, start, trial, record.model)
+    return Line(number, place, trial, record.model)
 
 
-def trials_at(path: Path, places: Iterable[int]) -> Iterator[Trial]:
-    """Yield the whole trials whose records begin at these bytes of a file that was read before, one by one.
+def records_at(path: Path, places: Iterable[Place]) -> Iterator[str]:
+    """Yield the records that stand at these places of a file that was read before, as JSON text, one by one.
 
     Raises:
-        EpisemError: the file cannot be read, or it is another one now.
+        EpisemError: the file cannot be read, or other records stand there now.
     """
     with _reading(path) as file:
         for place in places:
-            file.seek(place)
-            yield _read(file.readline(), f"{path} at byte {place}", events=True)[0]
+            file.seek(place.start)
+            line = file.readline()
+            if zlib.crc32(line) != place.checksum:
+                raise EpisemError(f"{path} at byte {place.start}: changed since it was read")
+            yield line.decode("utf-8").strip()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
-"""What the page's trial browser needs: an index of all trials, and for each task its transcripts and what the bank
-knows of it, compressed one by one so that the browser unpacks only what is looked at.
+"""What the page's trial browser needs: an index of all trials, and for each task its records and what the bank knows of
+it, compressed one by one so that the browser unpacks only what is looked at.
 
-The index and the blocks are JSON, in ASCII, deflated (zlib) and base64-coded. Nothing in them is markup: the page's
+The index and the blocks are JSON, deflated (zlib) and base64-coded. Nothing in them is markup: the page's
 script shows them as text.
 """
 
@@ -42,8 +42,15 @@ class Embedded:
 
 def pack(value: Any) -> str:
     """Return a JSON value deflated and base64-coded; equal values give equal text."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+    return _packed(_json(value))
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
 def embed(names: Sequence[str], runs: Sequence[Run], banks: Iterable[Bank]) -> Embedded:
@@ -56,22 +63,16 @@ def embed(names: Sequence[str], runs: Sequence[Run], banks: Iterable[Bank]) -> E
     for number, run in enumerate(runs):
         for trial in sorted(run.trials.values(), key=_order):
             of_task[index.add(number, trial)].setdefault(number, []).append(trial)
-    blocks = [pack(_block(task, trials, runs, known)) for task, trials in zip(tasks, of_task, strict=True)]
+    blocks = [_packed(_block(task, trials, runs, known)) for task, trials in zip(tasks, of_task, strict=True)]
     heads = [_run_head(name, run, by_hash) for name, run in zip(names, runs, strict=True)]
     return Embedded(pack(index.document(heads)), blocks, index.count)
 
 
-def _block(
-    task: str, trials: Mapping[int, list[Trial]], runs: Sequence[Run], known: Mapping[str, Bank]
-) -> dict[str, Any]:
-    """Return what the banks know of a task, and its transcripts run by run: all that is held at a time."""
-    return {
-        "task": {name: knowledge(bank.tasks[task]) for name, bank in known.items() if task in bank.tasks},
-        "trials": {
-            str(number): [_transcript(trial) for trial in runs[number].whole_trials(some)]
-            for number, some in trials.items()
-        },
-    }
+def _block(task: str, trials: Mapping[int, list[Trial]], runs: Sequence[Run], known: Mapping[str, Bank]) -> str:
+    """Return what the banks know of a task, and its records run by run as they stand: all that is held at a time."""
+    banks = {name: knowledge(bank.tasks[task]) for name, bank in known.items() if task in bank.tasks}
+    records = (f'"{number}":[{",".join(runs[number].records(some))}]' for number, some in trials.items())
+    return f'{{"task":{_json(banks)},"trials":{{{",".join(records)}}}}}'
 
 
 def _order(trial: Trial) -> tuple[Any, ...]:
@@ -160,34 +161,6 @@ def verdict(trial: Trial) -> tuple[str, str]:
         tone = "warn" if safe or o.invalid_action else "good"
         return f"{o.disposition}{recovered}{invalid}", tone
     return o.disposition.replace("_", " "), "warn"
-
-
-def _transcript(trial: Trial) -> dict[str, Any]:
-    """What only the record holds and the index leaves out."""
-    o = trial.outcome
-    return {
-        "phase": trial.phase,
-        "outcome": None
-        if o is None
-        else {
-            "disposition": o.disposition,
-            "disposition_source": o.disposition_source,
-            "invalid_action": o.invalid_action,
-            "goal_reached": o.goal_reached,
-            "legal_completion": o.legal_completion,
-            "unsafe_commit": o.unsafe_commit,
-            "recovered": o.recovered,
-            "recovered_before_commit": o.recovered_before_commit,
-            "premature_commit": o.premature_commit,
-            "sufficient_evidence": o.sufficient_evidence,
-            "cause": o.cause,
-        },
-        "strict": trial.strict,
-        "cost": trial.usage.cost_usd,
-        "seconds": trial.seconds,
-        "error": None if trial.error is None else {"kind": trial.error.kind, "message": trial.error.message},
-        "events": trial.events,
-    }
 
 
 def knowledge(task: Task) -> dict[str, Any]:

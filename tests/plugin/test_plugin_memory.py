@@ -76,3 +76,22 @@ def test_what_other_tests_print_in_tear_downs_is_shown_all_the_same(pytester, wo
     result.stdout.fnmatch_lines(["*Captured stdout teardown*", "words of the tear-down"])
     result.stdout.fnmatch_lines(["*Captured stdout setup*", "words of the set-up"])
     result.stdout.fnmatch_lines(["unsafe commit: *"])
+
+
+def test_a_session_leaves_nothing_to_the_next_one_in_the_same_process(pytester: pytest.Pytester) -> None:
+    script = pytester.makepyfile(
+        sessions="""
+        import gc
+        import pytest
+
+        kept = []
+        for _ in range(4):
+            assert pytest.main(["-qq", "--collect-only", "--episem-model=episem/careful"]) == 0
+            kept.append(gc.get_freeze_count())
+        print(*kept)
+        """
+    )
+    result = pytester.runpython(script)
+    _, second, _, fourth = map(int, result.outlines[-1].split())
+    assert second > 50_000
+    assert fourth < 1.1 * second

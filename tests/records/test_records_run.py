@@ -10,8 +10,8 @@ import pytest
 from pytest_episem.errors import EpisemError
 from pytest_episem.protocol.trial import TrialError
 from pytest_episem.records.run import BankId, PlanTask, RunHeader, mismatch
-from pytest_episem.records.run_dir import merge_runs, open_run
-from pytest_episem.records.store import TrialWriter, read_trials
+from pytest_episem.records.run_dir import Run, merge_runs, open_run
+from pytest_episem.records.store import TrialWriter, read_trials, trial_from_json
 
 TASK = "finance/payment-authorization/pr-58217"
 
@@ -238,16 +238,26 @@ def test_logs_left_out_are_read_again_for_the_record_that_counts(header, tmp_pat
     write_run(tmp_path, header, make_trial(events=first), error, better, make_trial(repeat=1, events=first))
     run = open_run(tmp_path, events=False)
     assert [trial.events for trial in run.trials.values()] == [[], []]
-    assert [trial.events for trial in run.whole_trials(reversed(run.trials.values()))] == [second, first]
-    assert list(run.whole_trials(run.trials.values())) == list(open_run(tmp_path).trials.values())
+    records = [trial_from_json(record) for record in run.records(reversed(run.trials.values()))]
+    assert [trial.events for trial in records] == [second, first]
+    assert records[::-1] == list(open_run(tmp_path).trials.values())
+
+
+def test_records_of_a_run_without_a_directory_are_made_from_its_trials(header, make_trial):
+    trial = make_trial(events=[{"event": "goal", "text": "é"}])
+    record = next(Run(header, {trial.condition: trial}).records([trial]))
+    assert trial_from_json(record) == trial
+    assert (json.loads(record)["run"], json.loads(record)["model"]) == (header.run, header.label)
 
 
 def test_a_record_that_changed_since_is_refused(header, tmp_path, make_trial):
-    write_run(tmp_path, header, make_trial())
-    run = open_run(tmp_path, events=False)
-    (tmp_path / "trials.jsonl").write_text("{}\n")
-    with pytest.raises(EpisemError, match=r"trials\.jsonl at byte 0: unknown schema"):
-        list(run.whole_trials(run.trials.values()))
-    (tmp_path / "trials.jsonl").unlink()
+    write_run(tmp_path, header, make_trial(turns=3))
+    run, file = open_run(tmp_path, events=False), tmp_path / "trials.jsonl"
+    record = file.read_text()
+    for other in ("{}\n", record.replace('"turns": 3', '"turns": 4'), record[:40]):
+        file.write_text(other)
+        with pytest.raises(EpisemError, match=r"trials\.jsonl at byte 0: changed since it was read"):
+            list(run.records(run.trials.values()))
+    file.unlink()
     with pytest.raises(EpisemError, match=r"trials\.jsonl: cannot be read"):
-        list(run.whole_trials(run.trials.values()))
+        list(run.records(run.trials.values()))
