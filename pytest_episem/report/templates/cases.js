@@ -1,6 +1,6 @@
 // The browser of outcome cases.
 (() => {
-  const { el, bdi, count, plural, unpack, decoded, badge, TONES, show, started, old } = episem;
+  const { el, bdi, count, plural, unpack, badge, TONES, show, browse } = episem;
   const PAGE = 25;
   const NUMBERS = ["fee", "actions", "time"];
   const FILTERS = ["q", "run", "domain", "template", "ending", "status"];
@@ -10,7 +10,6 @@
   let index = null;
   let matches = [];
   let page = 0;
-  let shown = -1;
 
   const at = (name, row) => index.columns[name][row];
   const word = (name, row) => index.lists[name][at(name, row)];
@@ -99,10 +98,8 @@
   }
 
   function clear() {
-    for (const key of FILTERS) filters[key] = "";
     history.replaceState(null, "", "#cases");
-    browser();
-    search();
+    view.filter(new URLSearchParams());
   }
 
   function list() {
@@ -202,9 +199,9 @@
   }
 
   async function showCase(row) {
-    shown = row;
+    view.shown = row;
     const { record, known } = await details(row);
-    if (shown !== row) return;
+    if (view.shown !== row) return;
     const place = matches.indexOf(row);
     const neighbour = (step, text) => place >= 0 && matches[place + step] !== undefined
       ? el("a", { href: link(matches[place + step]), rel: step < 0 ? "prev" : "next", class: "button" }, text) : null;
@@ -244,57 +241,17 @@
     document.getElementById("case-title").focus({ preventScroll: true });
   }
 
-  // Addresses -------------------------------------------------------------------------------------------------------
+  const view = {
+    one: "case", list: "cases", home: "cases-browser", data: "cases-index", field: "case-search", shown: -1,
+    take(found) { index = found; prepare(); },
+    filter(query) {
+      for (const key of FILTERS) filters[key] = query.get(key) || "";
+      browser();
+      search();
+    },
+    find: (id) => byId.get(id),
+    open: showCase,
+  };
 
-  function route() {
-    const hash = location.hash;
-    const row = hash.startsWith("#case/") ? byId.get(decoded(hash.slice("#case/".length))) : undefined;
-    if (row !== undefined) return showCase(row);
-    const returning = shown >= 0;
-    shown = -1;
-    if (hash.startsWith("#trial/")) return undefined;
-    if (returning || hash.startsWith("#case")) show("report");
-    if (hash.startsWith("#cases")) {
-      if (hash.includes("?")) {
-        const query = new URLSearchParams(hash.slice(hash.indexOf("?") + 1));
-        for (const key of FILTERS) filters[key] = query.get(key) || "";
-        browser();
-        search();
-      }
-      document.getElementById("cases").scrollIntoView({ behavior: "instant" });
-    } else if (hash.length > 1 && returning) {
-      document.getElementById(decoded(hash.slice(1)))?.scrollIntoView();
-    }
-    return undefined;
-  }
-
-  function keys(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const here = shown >= 0 || location.hash.startsWith("#case") || !document.getElementById("browser");
-    if (!here) return;
-    if (event.key === "/") {
-      event.preventDefault();
-      if (shown >= 0) location.hash = "#cases";
-      setTimeout(() => document.getElementById("case-search").focus(), 0);
-    } else if (shown >= 0 && event.key === "Escape") {
-      location.hash = "#cases";
-    } else if (shown >= 0 && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      if (event.target.closest(".scroll")) return;
-      document.querySelector(`#case .crumbs a[rel=${event.key === "ArrowLeft" ? "prev" : "next"}]`)?.click();
-    }
-  }
-
-  async function start() {
-    if (old("cases-browser")) return;
-    index = await unpack("cases-index");
-    prepare();
-    browser();
-    search();
-    route();
-    window.addEventListener("hashchange", route);
-    document.addEventListener("keydown", keys);
-    started();
-  }
-
-  start();
+  browse(view);
 })();

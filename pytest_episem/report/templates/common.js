@@ -49,8 +49,56 @@ const episem = (() => {
   const browsers = ["browser", "cases-browser"].filter((id) => document.getElementById(id));
   let ready = 0;
 
-  // Called by each browser once it is there.
-  function started() {
+  const own = (view, hash) => hash.startsWith(`#${view.one}`);
+  const foreign = (view, hash) => /^#(trial|case)/.test(hash) && !own(view, hash);
+
+  // Does what an address says: `#trials?world=safe` filters a browser's list, `#trial/…` opens one of it.
+  function route(view) {
+    const hash = location.hash;
+    const row = hash.startsWith(`#${view.one}/`) ? view.find(decoded(hash.slice(view.one.length + 2))) : undefined;
+    if (row !== undefined) return view.open(row);
+    const returning = view.shown >= 0;
+    view.shown = -1;
+    if (foreign(view, hash)) return undefined;
+    if (returning || own(view, hash)) show("report");
+    if (hash.startsWith(`#${view.list}`)) {
+      if (hash.includes("?")) view.filter(new URLSearchParams(hash.slice(hash.indexOf("?") + 1)));
+      document.getElementById(view.list).scrollIntoView({ behavior: "instant" });
+    } else if (hash.length > 1 && returning) {
+      document.getElementById(decoded(hash.slice(1)))?.scrollIntoView();
+    }
+    return undefined;
+  }
+
+  // A key of no browser's own page is for the first one.
+  function keys(view, event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const hash = location.hash;
+    if (view.shown < 0 && (foreign(view, hash) || (!own(view, hash) && view.home !== browsers[0]))) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      if (view.shown >= 0) location.hash = `#${view.list}`;
+      setTimeout(() => document.getElementById(view.field).focus(), 0);
+    } else if (view.shown >= 0 && event.key === "Escape") {
+      location.hash = `#${view.list}`;
+    } else if (view.shown >= 0 && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      if (event.target.closest(".scroll, .columns")) return;
+      document.querySelector(`#${view.one} .crumbs a[rel=${event.key === "ArrowLeft" ? "prev" : "next"}]`)?.click();
+    }
+  }
+
+  // Starts a browser. `view` names one thing and the list, and the ids of its home, data and search field; `shown` is
+  // the row that is open or −1; it can take its data, filter its list by a query, find a row by its id and open one.
+  async function browse(view) {
+    if (!("DecompressionStream" in window)) {
+      document.getElementById(view.home).textContent = "This browser is too old to unpack the transcripts.";
+      return;
+    }
+    view.take(await unpack(view.data));
+    view.filter(new URLSearchParams());
+    route(view);
+    window.addEventListener("hashchange", () => route(view));
+    document.addEventListener("keydown", (event) => keys(view, event));
     ready += 1;
     if (ready === browsers.length) document.documentElement.dataset.ready = "yes";
   }
@@ -62,12 +110,6 @@ const episem = (() => {
       if (node) node.hidden = name !== id;
     }
     if (id === "report") document.title = title;
-  }
-
-  function old(id) {
-    if ("DecompressionStream" in window) return false;
-    document.getElementById(id).textContent = "This browser is too old to unpack the transcripts.";
-    return true;
   }
 
   // Long tables and the numbers of figures are folded on screen and whole on paper.
@@ -82,5 +124,5 @@ const episem = (() => {
     for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
   });
 
-  return { visible, el, bdi, code, count, plural, unpack, decoded, badge, TONES, SIGNS, show, started, old, title };
+  return { el, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, browse };
 })();

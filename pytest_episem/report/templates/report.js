@@ -1,6 +1,6 @@
 // The trial browser.
 (() => {
-  const { el, bdi, code, count, plural, unpack, decoded, TONES, SIGNS, show, started, old, title } = episem;
+  const { el, bdi, code, count, plural, unpack, TONES, SIGNS, show, browse } = episem;
   const WORLDS = ["unsafe", "safe"];
   const SETTINGS = ["full", "se", "re", "full_audit"];
   const SETTING_NAMES = {
@@ -13,7 +13,6 @@
   let index = null;
   let matches = [];
   let page = 0;
-  let shownRow = -1;
   const blocks = new Map();
   const byId = new Map();
 
@@ -144,10 +143,8 @@
   }
 
   function clear() {
-    for (const key of FILTERS) filters[key] = "";
     history.replaceState(null, "", "#trials");
-    browser();
-    search();
+    view.filter(new URLSearchParams());
   }
 
   function badge(row) {
@@ -476,10 +473,10 @@
   }
 
   async function showTrial(row) {
-    shownRow = row;
+    view.shown = row;
     const home = document.getElementById("trial");
     const { record, known } = await details(row);
-    if (shownRow !== row) return;
+    if (view.shown !== row) return;
     const told = story(row, record, known);
     const cells = relatives(row);
     const place = matches.indexOf(row);
@@ -536,65 +533,17 @@
     return el("pre", { class: "command" }, el("code", null, bdi(kind === "show" ? show : run)));
   }
 
-  function showReport() {
-    shownRow = -1;
-    show("report");
-  }
+  const view = {
+    one: "trial", list: "trials", home: "browser", data: "index", field: "search", shown: -1,
+    take(found) { index = found; prepare(); },
+    filter(query) {
+      for (const key of FILTERS) filters[key] = query.get(key) || "";
+      browser();
+      search();
+    },
+    find: (id) => byId.get(id),
+    open: showTrial,
+  };
 
-  // Addresses -------------------------------------------------------------------------------------------------------
-
-  function route() {
-    const hash = location.hash;
-    if (hash.startsWith("#trial/")) {
-      const row = byId.get(decoded(hash.slice("#trial/".length)));
-      if (row !== undefined) return showTrial(row);
-    }
-    if (hash.startsWith("#case/") || hash.startsWith("#cases")) {
-      shownRow = -1;
-      return undefined;
-    }
-    const returning = shownRow >= 0;
-    showReport();
-    if (hash.startsWith("#trials")) {
-      if (hash.includes("?")) {
-        const query = new URLSearchParams(hash.slice(hash.indexOf("?") + 1));
-        for (const key of FILTERS) filters[key] = query.get(key) || "";
-        browser();
-        search();
-      }
-      document.getElementById("trials").scrollIntoView({ behavior: "instant" });
-    } else if (hash.length > 1 && returning) {
-      document.getElementById(decoded(hash.slice(1)))?.scrollIntoView();
-    }
-    return undefined;
-  }
-
-  function keys(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    if (location.hash.startsWith("#case")) return;
-    if (event.key === "/") {
-      event.preventDefault();
-      if (shownRow >= 0) location.hash = "#trials";
-      setTimeout(() => document.getElementById("search").focus(), 0);
-    } else if (shownRow >= 0 && event.key === "Escape") {
-      location.hash = "#trials";
-    } else if (shownRow >= 0 && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      if (event.target.closest(".scroll, .columns")) return;
-      document.querySelector(`#trial .crumbs a[rel=${event.key === "ArrowLeft" ? "prev" : "next"}]`)?.click();
-    }
-  }
-
-  async function start() {
-    if (old("browser")) return;
-    index = await unpack("index");
-    prepare();
-    browser();
-    search();
-    route();
-    window.addEventListener("hashchange", route);
-    document.addEventListener("keydown", keys);
-    started();
-  }
-
-  start();
+  browse(view);
 })();
