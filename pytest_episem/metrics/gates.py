@@ -320,10 +320,12 @@ class _Scope:
         baseline = self.gates.baseline
         if baseline is None:
             return f"{what}: there is no baseline"
+        new = [task.plan.task for task in self.tasks if task.plan.task not in baseline.tasks]
+        if new:
+            more = f" and {_count(len(new) - 1, 'more pair')}" if new[1:] else ""
+            return f"{what}: not in the baseline: {new[0]}{more}; bless a run that has every pair (episem bless)"
         for task in self.tasks:
-            known = baseline.tasks.get(task.plan.task)
-            if known is None:
-                return f"{what}: {task.plan.task} is not in the baseline"
+            known = baseline.tasks[task.plan.task]
             atoms = tuple(sorted(task.plan.critical)), tuple(sorted(task.plan.irrelevant))
             if atoms != (known.critical, known.irrelevant):
                 return f"{what}: the atoms of {task.plan.task} differ from the baseline's"
