@@ -291,9 +291,9 @@ class Choices:
 def _is_controller(name: str) -> bool:
     if not name.startswith(PREFIX) or name in known_agent_names():
         return False
-    from pytest_episem.outcomes.controllers import CONTROLLERS
+    from pytest_episem.outcomes.controllers import controller_names
 
-    return name.removeprefix(PREFIX) in CONTROLLERS
+    return name in controller_names()
 
 
 def _concerns(wanted: str, task: Task) -> bool:

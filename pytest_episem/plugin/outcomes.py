@@ -14,7 +14,7 @@ from pytest_episem.bank.load import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.outcomes.bank.load import OutcomeBank, holds_outcomes, open_outcomes
 from pytest_episem.outcomes.cases import case_names, case_number
-from pytest_episem.outcomes.controllers import CONTROLLERS, Controller, make_controller
+from pytest_episem.outcomes.controllers import Controller, controller_names, make_controller
 from pytest_episem.outcomes.explain import explain, outcome_fault, rerun_command
 from pytest_episem.outcomes.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
 from pytest_episem.outcomes.study import run_case
@@ -163,11 +163,6 @@ class OutcomeItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.config.rootpath / SUITE_ID, 0, self.name
-
-
-def controller_names() -> list[str]:
-    """Return the names of the built-in controllers."""
-    return [PREFIX + name for name in CONTROLLERS]
 
 
 def outcome_items(parent: Any, suite: OutcomeSuite) -> Iterator[OutcomeItem]:

@@ -11,13 +11,12 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pytest_episem.agents import PREFIX
 from pytest_episem.bank.load import bank_options
 from pytest_episem.errors import EpisemError
 from pytest_episem.outcomes.actions import Step
 from pytest_episem.outcomes.bank.load import OutcomeBank
 from pytest_episem.outcomes.check import Judged
-from pytest_episem.outcomes.controllers import CONTROLLERS
+from pytest_episem.outcomes.controllers import controller_names
 from pytest_episem.outcomes.explain import beliefs, recovery_steps, rerun_command
 from pytest_episem.outcomes.refusal import action_text, action_words, fate_count, reason
 from pytest_episem.outcomes.shield import admissible
@@ -59,7 +58,7 @@ def embed_cases(runs: Named, banks: Iterable[OutcomeBank]) -> Embedded:
 def _head(summary: OutcomeSummary) -> dict[str, Any]:
     about = summary.run
     banks, agent = banks_of(about["bank"]["name"]), str(about["agent"])
-    flag = "model" if agent in (f"{PREFIX}{name}" for name in CONTROLLERS) else "agent"
+    flag = "model" if agent in controller_names() else "agent"
     return {
         "bank": about["bank"]["hash"],
         "show": bank_options(banks),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_episem.agents import PREFIX
 from pytest_episem.errors import UnknownName
 from pytest_episem.outcomes.controllers.base import Controller
 from pytest_episem.outcomes.controllers.greedy import Greedy
@@ -16,6 +17,11 @@ CONTROLLERS: dict[str, type[Controller]] = {
 """By name: stop, verify-wait, capability, greedy, joint."""
 
 
+def controller_names() -> list[str]:
+    """Return the controllers as users name them: ``episem/stop`` and so on."""
+    return [PREFIX + name for name in CONTROLLERS]
+
+
 def make_controller(name: str, model: Model) -> Controller:
     """Return a controller for a template.
 
@@ -27,4 +33,4 @@ def make_controller(name: str, model: Model) -> Controller:
     return CONTROLLERS[name](model)
 
 
-__all__ = ["CONTROLLERS", "Controller", "make_controller"]
+__all__ = ["CONTROLLERS", "Controller", "controller_names", "make_controller"]
