@@ -63,6 +63,27 @@ def test_without_a_hidden_fact_there_is_no_ghost_and_no_missed_step(opened):
     assert page.locator(".ghost").count() == page.locator("#missed").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("report", "place"),
+    [
+        ("one", UNSAFE_RE),
+        ("one", f"#trial/0/{PR}/safe-full"),
+        ("one", "#trials?q=no-such-thing"),
+        ("two", UNSAFE_RE),
+        ("outcomes", ""),
+    ],
+)
+def test_nothing_is_shown_where_there_is_nothing(opened, report, place):
+    page = opened(report, place)
+    if report == "outcomes":
+        page.locator("#cases-list a").first.click()
+        page.wait_for_selector("#case-title")
+    elif place.startswith("#trial/"):
+        page.wait_for_selector("#trial-title")
+    lines = {line.strip() for line in page.locator("body").inner_text().splitlines()}
+    assert not lines & {"null", "undefined", "false", "NaN", "[object Object]"}
+
+
 def test_filters_and_search_narrow_the_list(opened):
     page = opened("one")
     total = int(page.locator("#browser").get_attribute("data-count"))

@@ -1,6 +1,6 @@
 // The browser of outcome cases.
 (() => {
-  const { el, bdi, count, plural, unpack, badge, TONES, show, browse } = episem;
+  const { el, fill, bdi, count, plural, unpack, badge, TONES, show, browse } = episem;
   const PAGE = 25;
   const NUMBERS = ["fee", "actions", "time"];
   const FILTERS = ["q", "run", "domain", "template", "ending", "status"];
@@ -93,8 +93,8 @@
       select("template", "Workflow", same(index.templates)),
       select("ending", "Ending", same([...index.lists.ending].sort())),
       el("button", { type: "button", onclick: clear }, "Clear"));
-    document.getElementById("cases-browser").replaceChildren(
-      form, el("p", { id: "cases-found", role: "status" }), el("div", { id: "cases-list" }));
+    fill(
+      document.getElementById("cases-browser"), form, el("p", { id: "cases-found", role: "status" }), el("div", { id: "cases-list" }));
   }
 
   function clear() {
@@ -121,7 +121,8 @@
       type: "button", disabled: page + step < 0 || page + step >= pages,
       onclick: () => { page += step; list(); document.getElementById("cases-found").scrollIntoView(); },
     }, text);
-    document.getElementById("cases-list").replaceChildren(
+    fill(
+      document.getElementById("cases-list"),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Cases" }, table),
       el("nav", { class: "pages", "aria-label": "Pages of cases" },
         turn(-1, "Previous"), el("span", null, `page ${page + 1} of ${pages}`), turn(1, "Next")));
@@ -234,7 +235,7 @@
           el("h3", null, "Verdict"), verdict(record),
           known ? everybody(known) : el("p", { class: "alert" }, "The bank of this run is not at hand; this page holds what the record holds."))),
     ];
-    document.getElementById("case").replaceChildren(...parts.filter(Boolean));
+    fill(document.getElementById("case"), parts);
     document.title = `${headline} – EpiSEM report`;
     show("case");
     window.scrollTo({ top: 0, behavior: "instant" });

@@ -25,6 +25,12 @@ const episem = (() => {
     }
   }
 
+  // Puts children in the place of whatever a node holds; what is nothing is left out.
+  function fill(node, ...children) {
+    node.replaceChildren();
+    append(node, children);
+  }
+
   const bdi = (text) => el("bdi", null, text);
   const code = (text) => el("code", null, text);
   const count = (number) => number.toLocaleString("en-US");
@@ -124,5 +130,5 @@ const episem = (() => {
     for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
   });
 
-  return { el, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, browse };
+  return { el, fill, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, browse };
 })();

@@ -1,6 +1,6 @@
 // The trial browser.
 (() => {
-  const { el, bdi, code, count, plural, unpack, TONES, SIGNS, show, browse } = episem;
+  const { el, fill, bdi, code, count, plural, unpack, TONES, SIGNS, show, browse } = episem;
   const WORLDS = ["unsafe", "safe"];
   const SETTINGS = ["full", "se", "re", "full_audit"];
   const SETTING_NAMES = {
@@ -139,7 +139,7 @@
       select("verdict", "Outcome", present("verdict")),
       present("cause").length > 0 && select("cause", "Cause", present("cause")),
       el("button", { type: "button", onclick: clear }, "Clear"));
-    home.replaceChildren(form, el("p", { id: "found", role: "status" }), el("div", { id: "list" }));
+    fill(home, form, el("p", { id: "found", role: "status" }), el("div", { id: "list" }));
   }
 
   function clear() {
@@ -176,7 +176,8 @@
       type: "button", disabled: page + step < 0 || page + step >= pages,
       onclick: () => { page += step; list(); document.getElementById("found").scrollIntoView(); },
     }, text);
-    document.getElementById("list").replaceChildren(
+    fill(
+      document.getElementById("list"),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trials" }, table),
       el("nav", { class: "pages", "aria-label": "Pages of trials" },
         turn(-1, "Previous"), el("span", null, `page ${page + 1} of ${pages}`), turn(1, "Next")));
@@ -458,7 +459,7 @@
         el("p", null, badge(cell.row), " ", cell.row === row ? el("span", { class: "dim" }, "this trial") : el("a", { href: link(cell.row) }, "open")),
         transcript(cell.row, record, known, told, false));
     }));
-    home.replaceChildren(...columns);
+    fill(home, columns);
   }
 
   // The page of one trial -------------------------------------------------------------------------------------------
@@ -506,7 +507,8 @@
       }
       if (list) beside(row, list[1], side);
     };
-    home.replaceChildren(
+    fill(
+      home,
       el("nav", { class: "crumbs", "aria-label": "Trial" },
         el("a", { href: "#trials", class: "button" }, "← All trials"), neighbour(-1, "Previous"), neighbour(1, "Next"),
         place >= 0 ? el("span", { class: "dim" }, `${count(place + 1)} of ${count(matches.length)}`) : null),
