@@ -62,6 +62,7 @@ class Rule:
         self._program = _compile(self.source)
         names, known = self._program.variables(), set(allowed)
         self.roots = tuple(name for name in names if name in known)
+        self._fields = {root: _fields(self.source, root) for root in self.roots}
         self.reads_arguments = ARGUMENTS in names
         for name in set(names) - known - {ARGUMENTS, *_BOUND.findall(self.source)}:
             raise RuleError(f"rule {self.source!r} reads {name!r}, which is not in the state{suggestion(name, known)}")
@@ -72,18 +73,31 @@ class Rule:
         Raises:
             RuleError: the expression fails on these values or does not give a boolean.
         """
-        variables = {root: state[root] for root in self.roots if root in state}
-        if self.reads_arguments:
-            variables[ARGUMENTS] = dict(arguments or {})
-        variables |= more
+        roots = {root: state[root] for root in self.roots if root in state}
+        given = ({ARGUMENTS: dict(arguments or {})} if self.reads_arguments else {}) | more
+        variables = {root: _part(value, self._fields[root]) for root, value in roots.items()} | given
         try:
             result = self._program.execute(cel.Context(variables=variables, functions=FUNCTIONS))
         except Exception as error:
-            fault = value_fault(self.source, variables, self.roots, FUNCTIONS, error)
+            fault = value_fault(self.source, roots | given, self.roots, FUNCTIONS, error)
             raise RuleError(f"rule {self.source!r} fails: {fault}") from None
         if not isinstance(result, bool):
             raise RuleError(f"rule {self.source!r} gives {result!r} instead of true or false")
         return result
+
+
+def _fields(source: str, root: str) -> frozenset[str] | None:
+    """Return which fields of ``root`` are all that an expression can read; ``None`` where it may read the whole."""
+    found = re.finditer(rf"\b{root}\b(?:\.([A-Za-z_]\w*)(?!\w|\s*\())?", source)
+    fields = {match[1] for match in found}
+    return None if None in fields else frozenset(fields)
+
+
+def _part(value: Any, fields: frozenset[str] | None) -> Any:
+    """Return what a rule can read of a value: turning values into CEL's own is most of what a rule costs."""
+    if fields is None or not isinstance(value, Mapping):
+        return value
+    return {name: value[name] for name in fields if name in value}
 
 
 @functools.lru_cache(maxsize=4096)

@@ -79,7 +79,7 @@ class EpisemItem(pytest.Function):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.config.rootpath / self.nodeid.split("::")[0], 0, self.name
+        return _file(self.config.rootpath, self.nodeid.partition("::")[0]), 0, self.name
 
 
 class ConditionItem(EpisemItem):
@@ -144,6 +144,12 @@ def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> An
         item._id = type(whole).parse(item.nodeid)  # type: ignore[attr-defined, unused-ignore]
     item.rollouts = rollouts
     return item
+
+
+@functools.lru_cache(maxsize=64)
+def _file(root: Path, name: str) -> Path:
+    """Return a file's path; one for all items of the file, since there are thousands of them."""
+    return root / name
 
 
 AnyItem = TypeVar("AnyItem", bound=EpisemItem)

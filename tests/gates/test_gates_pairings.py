@@ -72,7 +72,10 @@ def test_x_does_not_stop_at_a_failing_condition_but_at_an_own_failure(pytester, 
     pytester.makepyfile(test_own="def test_own(): assert 0")
     ended = session(agent, tasks, HOLDS, "-x")
     assert ended.code == FAILED
-    assert ended.line.startswith(f"FAILED {FOUR}: 56 collected conditions have no record")
+    assert ended.line.startswith(
+        f"FAILED {FOUR}: 56 collected conditions have no record, the first: "
+        "cloud/unapproved-deployment/rel-20418/safe-full; stopping after 1 failures; no trial completed"
+    )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
