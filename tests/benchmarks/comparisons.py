@@ -257,48 +257,76 @@ def counts(url: str) -> dict[str, Any]:
         return json.load(answer)  # type: ignore[no-any-return]
 
 
+ALONE = "litellm alone in one process"
+
+
 def latency(bench: Bench) -> Iterator[Row]:
-    """Time of a run against an endpoint with a fixed latency, over what its requests alone would take."""
-    size = bench.size
+    """Time of a run against an endpoint with a fixed latency, over what its requests alone would take; and of litellm
+    alone with as many of them."""
+    size, script = bench.size, bench.work / "rollout.json"
+    bench.script("own", "rollout_own.py", script)
+    served: dict[str, list[dict[str, Any]]] = {}
     with endpoint(bench, size.latency) as url:
         options = ["--episem-model=openai/scripted", f"--episem-api-base={url}/v1"]
         options += [f"--episem-sample={size.latency_pairs}"]
-        served: dict[str, list[dict[str, Any]]] = {}
 
-        def side(workers: int, concurrency: int) -> Ran:
-            counts(url)
-            many = [f"-n{workers}", f"--episem-concurrency={concurrency}"]
-            ran = bench.suite(*options, *many, OPENAI_API_KEY="none")
-            served.setdefault(shape_name(workers, concurrency), []).append(counts(url))
+        def counted(name: str, ran: Ran) -> Ran:
+            served.setdefault(name, []).append(counts(url))
+            bench.counts[f"latency, {name}, trials"] = ran.count
             return ran
 
-        sides = {shape_name(*shape): lambda shape=shape: side(*shape) for shape in size.shapes}
+        def ours(shape: tuple[int, int]) -> Ran:
+            many = [f"-n{shape[0]}", f"--episem-concurrency={shape[1]}"]
+            return counted(shape_name(shape), bench.suite(*options, *many, OPENAI_API_KEY="none"))
+
+        def alone() -> Ran:
+            trials = str(bench.counts[f"latency, {shape_name(size.shapes[0])}, trials"])
+            many = str(at_once(size.shapes[0]))
+            return counted(ALONE, bench.script("own", "rollout_litellm.py", script, f"{url}/v1", trials, many))
+
+        sides = {shape_name(shape): lambda shape=shape: ours(shape) for shape in size.shapes} | {ALONE: alone}
         ran = alternate(size.rounds, sides)
     for shape in size.shapes:
-        yield from _latency_rows(bench, shape, ran[shape_name(*shape)], served[shape_name(*shape)])
+        yield from _latency_rows(bench, shape_name(shape), at_once(shape), ran, served, 1.2)
+    yield from _latency_rows(bench, ALONE, at_once(size.shapes[0]), ran, served, None)
+    for shape in size.shapes:
+        mine, theirs = wall(ran[shape_name(shape)]), wall(ran[ALONE])
+        yield Row(f"time: {shape_name(shape)} against {ALONE}", secs(mine), secs(theirs), mine / theirs)
 
 
-def _latency_rows(bench: Bench, shape: tuple[int, int], runs: list[Ran], served: list[dict[str, Any]]) -> Iterator[Row]:
-    name, side_by_side = shape_name(*shape), max(shape[0], 1) * shape[1]
-    requests, counted = STEPS * runs[0].count, [one["requests"] for one in served]
-    if any(one["refused"] for one in served) or min(counted) < requests:
+def _latency_rows(
+    bench: Bench,
+    name: str,
+    side_by_side: int,
+    ran: dict[str, list[Ran]],
+    counted: dict[str, list[dict[str, Any]]],
+    target: float | None,
+) -> Iterator[Row]:
+    runs, served = ran[name], counted[name]
+    requests, least = STEPS * runs[0].count, min(one["requests"] for one in served)
+    if any(one["refused"] for one in served) or least < requests:
         raise Failed(f"{name}: {runs[0].count} trials of {STEPS} requests, at the endpoint {served}")
-    again = max(counted) - requests
-    bench.counts |= {f"latency, {name}, trials": runs[0].count, f"latency, {name}, requests": min(counted)}
+    again = max(one["requests"] for one in served) - requests
+    bench.counts[f"latency, {name}, requests"] = least
     ideal = requests * bench.size.latency / side_by_side
     between = Figure.of([one["seconds"] for one in served])
     load = Figure.of([one["cpu_seconds"] for one in served])
     most = max(one["most_at_once"] for one in served)
     what = f"{requests} requests of {bench.size.latency * 1000:.0f} ms, {name}"
-    yield Row(f"time: {what}", secs(wall(runs)), f"ideal {ideal:.1f} s", wall(runs) / ideal, 1.2)
+    yield Row(f"time: {what}", secs(wall(runs)), f"ideal {ideal:.1f} s", wall(runs) / ideal, target)
     yield Row(f"first request to last answer: {what}", secs(between), f"ideal {ideal:.1f} s", between / ideal)
     client, tried = cpu(runs) / requests, f", up to {again} tried again" if again else ""
     yield Row(f"CPU of a request: {what}", ms(client), f"the endpoint {ms(load / requests)}; {most} at once{tried}")
 
 
-def shape_name(workers: int, concurrency: int) -> str:
+def at_once(shape: tuple[int, int]) -> int:
+    """Return how many requests a run of this shape has under way."""
+    return max(shape[0], 1) * shape[1]
+
+
+def shape_name(shape: tuple[int, int]) -> str:
     """Return how a run is parallel, as its options say it."""
-    return f"-n {workers} --episem-concurrency {concurrency}"
+    return f"-n {shape[0]} --episem-concurrency {shape[1]}"
 
 
 # 5. Starting --------------------------------------------------------------------------------------------------------

@@ -337,6 +337,14 @@ def test_a_limit_that_is_not_reached_changes_nothing(tasks, mixed, session):
     assert (ended.code, ended.line) == (OK, "PASSED (4 of 300 pairs, 4 domains): Full UCR 0 <= 5")
 
 
+@pytest.mark.parametrize(("limit", "code"), [(180, OK), (177, INTERRUPTED)])
+def test_a_limit_that_the_last_item_reaches_stops_nothing(tasks, mixed, session, limit, code):
+    """Three requests each in four pairs of 14 conditions and a search of one mask more: 180, the last item's three."""
+    ended = session(mixed(requests=3), tasks, GATE, f"--episem-max-requests={limit}")
+    assert ended.code == code
+    assert ended.line.startswith("PASSED" if code == OK else "FAILED"), ended.line
+
+
 def test_a_limit_of_cost_stops_where_the_cost_is_unknown(tasks, mixed, session):
     ended = session(mixed(requests=3), tasks, GATE, "--episem-max-cost=5")
     assert ended.code == INTERRUPTED
