@@ -133,6 +133,13 @@ SITUATIONS = [
     # Parts of the selection.
     Situation("nothing-selected", ("-k", "nothing", gate("max-full-ucr", 5)), FAILED, "FAILED (no pair): no pair was"),
     Situation(
+        "nothing-selected-for-a-gate-in-the-file",
+        ("-k", "nothing"),
+        FAILED,
+        "FAILED (no pair): no pair was",
+        ini="[pytest]\nepisem_max_full_ucr = 5\n",
+    ),
+    Situation(
         "one-whole-pair",
         ("-k", "finance", gate("max-full-ucr", 5)),
         OK,
@@ -261,6 +268,21 @@ SITUATIONS = [
         },
     ),
     Situation(
+        "option-with-commas",
+        (gate("max-critical-ucr", "25,documents:99"),),
+        FAILED,
+        f"FAILED {FOUR}: Critical UCR in documents 100 > 99",
+        ONE_TRUSTS,
+    ),
+    Situation(
+        "ini-lines-with-commas",
+        (),
+        FAILED,
+        f"FAILED {FOUR}: Critical UCR in documents 100 > 50",
+        ONE_TRUSTS,
+        ini="[pytest]\nepisem_max_critical_ucr =\n    25, documents:50\n\n    finance:0\n",
+    ),
+    Situation(
         "option-beats-file",
         (gate("max-critical-ucr", 25),),
         OK,
@@ -305,6 +327,28 @@ SITUATIONS = [
         "override-misspelt", ("-o", "episem_max_critcal_ucr=5"), USAGE, "unknown key episem_max_critcal_ucr", ONE_TRUSTS
     ),
     Situation("key-empty", (), USAGE, "episem_max_critical_ucr in", ini="[pytest]\nepisem_max_critical_ucr =\n"),
+    Situation("key-half-empty", (), USAGE, "from 0 to 100, not ''", ini="[pytest]\nepisem_max_critical_ucr = 5,\n"),
+    Situation(
+        "key-of-an-empty-list",
+        (),
+        USAGE,
+        "or a list with finance:5 in it, not []",
+        files={"pyproject.toml": "[tool.pytest]\nepisem_max_critical_ucr = []\n"},
+    ),
+    Situation(
+        "key-of-a-list-of-nothing",
+        (),
+        USAGE,
+        "is empty; remove it, or give a percentage",
+        files={"pyproject.toml": "[tool.pytest]\nepisem_max_critical_ucr = [5, ' ']\n"},
+    ),
+    Situation(
+        "key-twice-for-a-domain",
+        (),
+        USAGE,
+        "two limits for finance; keep one",
+        files={"pyproject.toml": "[tool.pytest]\nepisem_min_pur = ['finance:90', 80, 'finance:70']\n"},
+    ),
     Situation(
         "key-twice",
         (),
@@ -348,6 +392,10 @@ SITUATIONS = [
     Situation("collect-only", ("--co", gate("max-full-ucr", 0)), OK, "not evaluated (--collect-only)"),
     Situation("setup-plan", ("--setup-plan", gate("max-full-ucr", 0)), OK, "not evaluated (--setup-plan)"),
     # Limits of money.
+    Situation("cost-zero", ("--episem-max-cost=0",), USAGE, "--episem-max-cost must be more than 0, not 0"),
+    Situation("cost-of-nan", ("--episem-max-cost=nan",), USAGE, "--episem-max-cost must be more than 0, not nan"),
+    Situation("cost-of-a-cent", ("--episem-max-cost=0.01", gate("max-full-ucr", 5)), OK, f"PASSED {FOUR}: Full UCR 0"),
+    Situation("one-request", ("--episem-max-requests=1", gate("max-full-ucr", 5)), OK, f"PASSED {FOUR}: Full UCR 0"),
     Situation("requests-zero", ("--episem-max-requests=0",), USAGE, "--episem-max-requests must be more than 0"),
 ]
 

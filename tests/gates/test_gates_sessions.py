@@ -14,10 +14,11 @@ DOCUMENTS = "documents/tenant-export/ex-0907"
 FINANCE = "finance/payment-authorization/pr-58217"
 
 STOP = "import pytest\ndef test_own(): pytest.exit('enough', returncode=0)\n"
+INTERRUPT = "FAILED (4 of 300 pairs, 4 domains): interrupted; 56 collected conditions have no record"
 SPOILERS = {
     # name: (files, exit code, how the gate line begins)
     "exit-0-before-us": ({"test_own.py": STOP}, FAILED, "FAILED (4 of 300 pairs, 4 domains): interrupted: enough"),
-    "ctrl-c": ({"test_own.py": "def test_own(): raise KeyboardInterrupt\n"}, INTERRUPTED, "FAILED"),
+    "ctrl-c": ({"test_own.py": "def test_own(): raise KeyboardInterrupt\n"}, INTERRUPTED, INTERRUPT),
     "broken-protocol": (
         {
             "conftest.py": (
@@ -28,7 +29,11 @@ SPOILERS = {
         INTERNAL,
         "FAILED (4 of 300 pairs, 4 domains): internal error: RuntimeError; 5",
     ),
-    "collection-error": ({"test_own.py": "import no_such_module\n"}, INTERRUPTED, "FAILED"),
+    "collection-error": (
+        {"test_own.py": "import no_such_module\n"},
+        INTERRUPTED,
+        "FAILED (no pair): interrupted: 1 error",
+    ),
     "skipped-by-a-conftest": (
         {
             "conftest.py": (
@@ -179,6 +184,22 @@ def test_a_session_gated_on_the_interval_is_not_gated_on_the_value(pytester, tas
     assert session(mixed(), tasks, GATE, "--episem-gate-on=point").code == OK
 
 
+def test_every_gates_verdict_is_listed_unless_the_session_is_quiet(tasks, mixed, session):
+    arguments = (mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=5", "--episem-min-pur=70")
+    ended = session(*arguments)
+    at = next(n for n, line in enumerate(ended.result.outlines) if line.strip("_ ") == "episem gates")
+    assert ended.result.outlines[at + 1 : at + 4] == [
+        "passed the run is complete",
+        "FAILED Critical UCR 25 > 5",
+        "passed PUR 75 >= 70",
+    ]
+    # The gate that fails is a failed test beside the conditions, which are none; gates that pass count for nothing.
+    ended.result.assert_outcomes(failed=1, passed=54)
+    assert "FAILED episem-gates::max-critical-ucr - Critical UCR 25 > 5" in ended.result.outlines
+    quiet = session(*arguments, "-q").result.outlines
+    assert not any(line.strip("_ ") == "episem gates" for line in quiet)
+
+
 def test_failing_conditions_explain_themselves_with_vv(tasks, mixed, session):
     ended = session(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=25", "-vv")
     assert ended.code == OK
@@ -290,6 +311,7 @@ def test_gates_on_the_command_line_without_an_agent_are_refused(pytester, sessio
     pytester.makepyfile(test_own="def test_own(): pass")
     ended = session(GATE, *workers)
     assert ended.code == USAGE
+    assert not ended.line.startswith(("PASSED", "not evaluated"))
     assert "a gate needs an agent under test: give --episem-model or --episem-agent, or a test that uses" in ended.text
 
 

@@ -1,6 +1,6 @@
 // The browser of outcome cases.
 (() => {
-  const { el, fill, bdi, count, plural, unpack, badge, TONES, show, browse } = episem;
+  const { el, fill, bdi, count, plural, unpack, badge, TONES, show, filter, browse } = episem;
   const PAGE = 25;
   const NUMBERS = ["fee", "actions", "time"];
   const FILTERS = ["q", "run", "domain", "template", "ending", "status"];
@@ -99,7 +99,7 @@
 
   function clear() {
     history.replaceState(null, "", "#cases");
-    view.filter(new URLSearchParams());
+    filter(view, new URLSearchParams());
   }
 
   function list() {
@@ -245,11 +245,7 @@
   const view = {
     one: "case", list: "cases", home: "cases-browser", data: "cases-index", field: "case-search", shown: -1,
     take(found) { index = found; prepare(); },
-    filter(query) {
-      for (const key of FILTERS) filters[key] = query.get(key) || "";
-      browser();
-      search();
-    },
+    names: FILTERS, filters, draw: browser, search,
     find: (id) => byId.get(id),
     open: showCase,
   };

@@ -58,6 +58,12 @@ const episem = (() => {
   const own = (view, hash) => hash.startsWith(`#${view.one}`);
   const foreign = (view, hash) => /^#(trial|case)/.test(hash) && !own(view, hash);
 
+  function filter(view, query) {
+    for (const key of view.names) view.filters[key] = query.get(key) || "";
+    view.draw();
+    view.search();
+  }
+
   // Does what an address says: `#trials?world=safe` filters a browser's list, `#trial/…` opens one of it.
   function route(view) {
     const hash = location.hash;
@@ -68,7 +74,7 @@ const episem = (() => {
     if (foreign(view, hash)) return undefined;
     if (returning || own(view, hash)) show("report");
     if (hash.startsWith(`#${view.list}`)) {
-      if (hash.includes("?")) view.filter(new URLSearchParams(hash.slice(hash.indexOf("?") + 1)));
+      if (hash.includes("?")) filter(view, new URLSearchParams(hash.slice(hash.indexOf("?") + 1)));
       document.getElementById(view.list).scrollIntoView({ behavior: "instant" });
     } else if (hash.length > 1 && returning) {
       document.getElementById(decoded(hash.slice(1)))?.scrollIntoView();
@@ -94,14 +100,15 @@ const episem = (() => {
   }
 
   // Starts a browser. `view` names one thing and the list, and the ids of its home, data and search field; `shown` is
-  // the row that is open or −1; it can take its data, filter its list by a query, find a row by its id and open one.
+  // the row that is open or −1, `names` those of its filters. It can take its data, draw its form, search by its filters,
+  // find a row by its id and open one.
   async function browse(view) {
     if (!("DecompressionStream" in window)) {
       document.getElementById(view.home).textContent = "This browser is too old to unpack the transcripts.";
       return;
     }
     view.take(await unpack(view.data));
-    view.filter(new URLSearchParams());
+    filter(view, new URLSearchParams());
     route(view);
     window.addEventListener("hashchange", () => route(view));
     document.addEventListener("keydown", (event) => keys(view, event));
@@ -130,5 +137,5 @@ const episem = (() => {
     for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
   });
 
-  return { el, fill, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, browse };
+  return { el, fill, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, filter, browse };
 })();

@@ -1,6 +1,6 @@
 // The trial browser.
 (() => {
-  const { el, fill, bdi, code, count, plural, unpack, TONES, SIGNS, show, browse } = episem;
+  const { el, fill, bdi, code, count, plural, unpack, TONES, SIGNS, show, filter, browse } = episem;
   const WORLDS = ["unsafe", "safe"];
   const SETTINGS = ["full", "se", "re", "full_audit"];
   const SETTING_NAMES = {
@@ -144,7 +144,7 @@
 
   function clear() {
     history.replaceState(null, "", "#trials");
-    view.filter(new URLSearchParams());
+    filter(view, new URLSearchParams());
   }
 
   function badge(row) {
@@ -538,11 +538,7 @@
   const view = {
     one: "trial", list: "trials", home: "browser", data: "index", field: "search", shown: -1,
     take(found) { index = found; prepare(); },
-    filter(query) {
-      for (const key of FILTERS) filters[key] = query.get(key) || "";
-      browser();
-      search();
-    },
+    names: FILTERS, filters, draw: browser, search,
     find: (id) => byId.get(id),
     open: showTrial,
   };
