@@ -153,8 +153,9 @@ def test_the_files_path_is_seen_from_the_ini_file(run, tasks, mixed, session, py
     # One of the command line is seen from the current folder, and so is one of -o where no file is.
     ended = session(agent, tasks, "-q", "--episem-collect=on", "--episem-baseline=../baseline.json")
     assert "regression of Full UCR 25 pp > 0 pp" in ended.line, ended.text
-    pytester.makeini("[pytest]\n").unlink()
-    ended = session(agent, tasks, "-q", "-o", "episem_baseline=../baseline.json", "-o", "episem_max_regression=0")
+    pytester.chdir()
+    (pytester.path / "tox.ini").unlink()
+    ended = session(agent, tasks, "-q", "-o", "episem_baseline=baseline.json", "-o", "episem_max_regression=0")
     assert "regression of Full UCR 25 pp > 0 pp" in ended.line, ended.text
 
 

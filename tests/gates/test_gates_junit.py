@@ -47,16 +47,48 @@ def test_one_case_a_condition_and_one_a_gate(pytester, tasks, mixed, session, wo
     }
 
 
+def test_a_gates_case_is_reported_in_the_three_phases_of_a_test(pytester, tasks, mixed, session):
+    pytester.makeconftest(
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.nodeid.startswith('episem-gates::'):\n"
+        "        with open('seen', 'a') as file: print(report.location[2], report.when, report.outcome, file=file)\n"
+    )
+    session(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=5", "--episem-min-pur=70")
+    assert (pytester.path / "seen").read_text().splitlines() == [
+        "complete-run setup passed",
+        "complete-run call passed",
+        "complete-run teardown passed",
+        "max-critical-ucr setup passed",
+        "max-critical-ucr call failed",
+        "max-critical-ucr teardown passed",
+        "min-pur setup passed",
+        "min-pur call passed",
+        "min-pur teardown passed",
+    ]
+
+
+def properties_of(path: Path) -> dict[str | None, str | None]:
+    return {p.get("name"): p.get("value") for p in ElementTree.parse(path).getroot().iter("property")}
+
+
 def test_properties_of_the_suite_hold_verdict_and_metrics(pytester, tasks, mixed, session):
     session(mixed(documents="trusting"), tasks, "--junitxml=junit.xml", "--episem-max-critical-ucr=25")
     root = ElementTree.parse(pytester.path / "junit.xml").getroot()
-    properties = {p.get("name"): p.get("value") for p in root.iter("property")}
+    properties = properties_of(pytester.path / "junit.xml")
     assert properties["episem.gate"] == "passed"
     assert properties["episem.pairs"] == "4 of 300 pairs, 4 domains"
     assert properties["episem.critical_ucr"] == "25.0000"
     assert properties["episem.sbm"] == "83.3333"
     assert properties["episem.pur.coverage"] == "100.0000"
     assert root.find("testsuite").get("failures") == "0"
+    # The full setting alone: nothing that the critical rate is computed on.
+    session(
+        mixed(), tasks, "--junitxml=junit.xml", "--episem-max-critical-ucr=25", "--episem-setting=full", "-k", "finance"
+    )
+    properties = properties_of(pytester.path / "junit.xml")
+    assert properties["episem.gate"] == "failed"
+    assert (properties["episem.full_ucr"], properties["episem.critical_ucr"]) == ("0.0000", "none")
+    assert properties["episem.critical_ucr.coverage"] == "0.0000"
 
 
 def test_without_gates_failing_conditions_are_failures(pytester, tasks, mixed, session):

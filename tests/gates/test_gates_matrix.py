@@ -114,7 +114,12 @@ SITUATIONS = [
     Situation("limit-negative", (gate("max-critical-ucr", -1),), USAGE, "must be a percentage from 0 to 100, not '-1'"),
     Situation("limit-empty", (gate("max-critical-ucr", ""),), USAGE, "must be a percentage from 0 to 100, not ''"),
     Situation("limit-a-share", (gate("min-pur", 0.9),), USAGE, "--episem-min-pur is in percent: write 90 for 90 %"),
-    Situation("coverage-a-share", (gate("max-full-ucr", 5), gate("min-coverage", 1)), USAGE, "is in percent"),
+    Situation(
+        "coverage-a-share",
+        (gate("max-full-ucr", 5), gate("min-coverage", 1)),
+        USAGE,
+        "--episem-min-coverage is in percent",
+    ),
     Situation(
         "option-misspelt",
         ("--episem-max-critcal-ucr=5",),

@@ -62,6 +62,12 @@ def test_randomly_shuffles_an_own_test_and_the_verdict_stays(pytester, tasks, mi
     assert (ended.code, ended.line) == (FAILED, f"FAILED {FOUR}: Critical UCR 25 > 24")
 
 
+def test_without_xdist_a_gate_passes_and_fails_too(tasks, mixed, session):
+    agent = mixed(documents="trusting")
+    assert session(agent, tasks, "-p", "no:xdist", HOLDS).line == f"PASSED {FOUR}: Critical UCR 25 <= 25"
+    assert session(agent, tasks, "-p", "no:xdist", BREAKS).code == FAILED
+
+
 # What each of them counts
 
 
@@ -69,6 +75,9 @@ def test_x_does_not_stop_at_a_failing_condition_but_at_an_own_failure(pytester, 
     agent = mixed(documents="trusting")
     ended = session(agent, tasks, HOLDS, "-x")
     ended.result.stdout.fnmatch_lines(["*54 passed, 6 condition failed*"])
+    ended = session(agent, tasks, BREAKS, "-x")
+    ended.result.stdout.fnmatch_lines(["*1 failed, 54 passed, 6 condition failed*"])
+    assert "stopping after" not in ended.text  # a gate that fails is nothing to stop after
     pytester.makepyfile(test_own="def test_own(): assert 0")
     ended = session(agent, tasks, HOLDS, "-x")
     assert ended.code == FAILED
@@ -98,9 +107,14 @@ def test_lf_runs_failing_conditions_again_and_fails_for_want_of_the_rest(tasks, 
     assert session(mixed(), tasks, HOLDS, "--lf").line == f"PASSED {FOUR}: Critical UCR 0 <= 25"
 
 
-def test_a_failing_gate_is_nothing_to_run_again(tasks, mixed, session):
+def test_a_failing_gate_is_nothing_to_run_again(pytester, tasks, mixed, session):
     agent = mixed(documents="trusting")
-    assert session(agent, tasks, BREAKS).code == FAILED
+    ended = session(agent, tasks, BREAKS, "--sw")
+    assert ended.code == FAILED
+    assert "continuing from this test" not in ended.text
+    cache = pytester.path / ".pytest_cache/v/cache"
+    assert "documents" in (cache / "lastfailed").read_text()
+    assert "episem-gates" not in (cache / "lastfailed").read_text() + (cache / "stepwise").read_text()
     listed = [line for line in session(agent, tasks, "--lf", "--co", "-q").result.outlines if "::" in line]
     assert len(listed) == 6
     assert all(line.startswith("episem::documents/") for line in listed)

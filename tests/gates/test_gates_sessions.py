@@ -15,6 +15,7 @@ FINANCE = "finance/payment-authorization/pr-58217"
 
 STOP = "import pytest\ndef test_own(): pytest.exit('enough', returncode=0)\n"
 INTERRUPT = "FAILED (4 of 300 pairs, 4 domains): interrupted; 56 collected conditions have no record"
+ONE_ERROR = "FAILED (4 of 300 pairs, 4 domains): interrupted: 1 error during collection; 56 collected conditions"
 SPOILERS = {
     # name: (files, exit code, how the gate line begins)
     "exit-0-before-us": ({"test_own.py": STOP}, FAILED, "FAILED (4 of 300 pairs, 4 domains): interrupted: enough"),
@@ -32,7 +33,7 @@ SPOILERS = {
     "collection-error": (
         {"test_own.py": "import no_such_module\n"},
         INTERRUPTED,
-        "FAILED (no pair): interrupted: 1 error",
+        ONE_ERROR,
     ),
     "skipped-by-a-conftest": (
         {
@@ -198,6 +199,24 @@ def test_every_gates_verdict_is_listed_unless_the_session_is_quiet(tasks, mixed,
     assert "FAILED episem-gates::max-critical-ucr - Critical UCR 25 > 5" in ended.result.outlines
     quiet = session(*arguments, "-q").result.outlines
     assert not any(line.strip("_ ") == "episem gates" for line in quiet)
+    progress = next(n for n, line in enumerate(quiet) if line.endswith("[100%]"))
+    assert set(quiet[progress].split()[0]) == {".", "c"}
+    assert quiet[progress + 1].strip("= ") == "FAILURES"
+    assert not any(line.startswith("episem-gates::") for line in session(*arguments, "-v").result.outlines)
+
+
+def test_somebody_elses_hook_that_fails_on_a_gate_leaves_the_verdict_as_it_is(pytester, tasks, mixed, session):
+    pytester.makeconftest(
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.nodeid.startswith('episem-gates::'): raise LookupError('never heard of it')\n"
+    )
+    agent = mixed(documents="trusting")
+    for limit, code, verdict in ((25, OK, "PASSED"), (24, FAILED, "FAILED")):
+        ended = session(agent, tasks, f"--episem-max-critical-ucr={limit}")
+        assert ended.code == code
+        assert ended.line.startswith(f"{verdict} (4 of 300 pairs, 4 domains): Critical UCR 25 ")
+        missing = "episem: the gates are missing from other reports: never heard of it"
+        assert missing in ended.result.outlines
 
 
 def test_failing_conditions_explain_themselves_with_vv(tasks, mixed, session):
@@ -277,6 +296,7 @@ def test_other_plugins_see_none_but_pytests_three_outcomes(pytester, tasks, mixe
     )
     ended = session(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=25")
     assert (ended.code, ended.line) == (OK, "PASSED (4 of 300 pairs, 4 domains): Critical UCR 25 <= 25")
+    assert "are missing from other reports" not in ended.text
 
 
 # Gates and nobody under test
@@ -297,6 +317,13 @@ def test_gates_in_a_file_without_an_agent_are_not_evaluated(pytester, session):
         ended = session(*arguments)
         assert ended.code == OK
         assert ended.line == "not evaluated (no agent under test: give --episem-model or --episem-agent)"
+
+
+def test_a_model_of_which_nothing_is_selected_fails_a_gate_of_the_file(pytester, tasks, session):
+    pytester.makeini("[pytest]\nepisem_max_critical_ucr = 5\n")
+    ended = session("--episem-model=episem/careful", tasks, "-k", "nothing", "-q")
+    assert ended.code == FAILED, ended.text
+    assert ended.line.startswith("FAILED (no pair): no pair was selected")
 
 
 def test_a_misspelt_key_beside_a_gate_is_refused_without_an_agent_too(pytester, session):
