@@ -45,6 +45,8 @@ def say(config: pytest.Config, line: str, **markup: bool) -> None:
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter.ensure_newline()
+        if reporter._tw.width_of_current_line:  # with -q the line of dots may stand open
+            reporter.write_line("")
         reporter.write_line(line, **markup)
         return
     capture: Any = config.pluginmanager.get_plugin("capturemanager")

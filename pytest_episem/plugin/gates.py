@@ -258,19 +258,24 @@ class GateKeeper:
         if not self.controls or not self.decides:
             return (yield)
         looking = runs_nothing(self.config) or self._nobody_asked()
-        if not looking:
-            self.result = self._evaluate(session)
-            self._publish(self.result)
         try:
+            if not looking:
+                self.result = GateResult(scope="no pair")  # what stands if somebody exits before the verdict does
+                self.result = self._evaluate(session)
+                self._publish(self.result)
             return (yield)
         except pytest.exit.Exception as end:
             if self._fails and end.returncode in _GOOD:
                 end.returncode = pytest.ExitCode.TESTS_FAILED
             raise
+        except SystemExit as end:
+            if self._fails and end.code in (None, *_GOOD):
+                end.code = pytest.ExitCode.TESTS_FAILED
+            raise
         finally:
             if self._fails and session.exitstatus in _GOOD:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            self._state(f"episem gate: not evaluated ({looking})" if looking else None)
+            self._state(f"episem gate: not evaluated ({looking})" if self.result is None else self.result.line)
 
     @property
     def _fails(self) -> bool:
@@ -333,11 +338,9 @@ class GateKeeper:
             xml.add_global_property(f"episem.{name}", text)
             xml.add_global_property(f"episem.{name}.coverage", f"{100 * found.coverage:.4f}")
 
-    def _state(self, line: str | None) -> None:
+    def _state(self, line: str) -> None:
         """Print the one line that always stands, and where GitHub looks for them the annotations."""
         result = self.result
-        if line is None:
-            line = "episem gate: FAILED (no pair): nothing was evaluated" if result is None else result.line
         say(self.config, line, red=self._fails, green=result is not None and result.passed, bold=True)
         if result is not None and os.environ.get("GITHUB_ACTIONS") == "true":
             for text in github_annotations(result):

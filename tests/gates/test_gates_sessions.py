@@ -132,6 +132,56 @@ def test_who_exits_while_finishing_keeps_a_code_that_is_red_or_deserved(
     assert ended.line.startswith(f"{verdict} (4 of 300 pairs, 4 domains): Critical UCR ")
 
 
+@pytest.mark.parametrize(
+    ("hook", "code", "trusting", "ends"),
+    [
+        ("pytest_sessionfinish", "0", True, FAILED),
+        ("pytest_terminal_summary", "", True, FAILED),
+        ("pytest_sessionfinish", "7", True, 7),
+        ("pytest_sessionfinish", "0", False, OK),
+    ],
+)
+def test_sys_exit_while_finishing_does_not_pass_a_gate_that_fails(pytester, tasks, mixed, hook, code, trusting, ends):
+    """In a process of its own, which is what exits. Without a number it exits with 0."""
+    pytester.makeconftest(f"import sys\ndef {hook}(): sys.exit({code})\n")
+    agent = mixed(documents="trusting") if trusting else mixed()
+    ended = pytester.runpytest_subprocess(agent, tasks, "--episem-max-critical-ucr=24")
+    assert ended.ret == ends
+    verdict = "FAILED" if trusting else "PASSED"
+    assert any(line.startswith(f"episem gate: {verdict} (4 of 300 pairs") for line in ended.outlines)
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_the_line_stands_alone_whoever_exits(pytester, tasks, mixed, quiet):
+    pytester.makeconftest("import pytest\ndef pytest_sessionfinish(): pytest.exit('enough', 0)\n")
+    ended = pytester.runpytest_subprocess(mixed(), tasks, GATE, *quiet)
+    assert [line.startswith("episem gate: ") for line in ended.outlines if "episem gate: " in line] == [True]
+
+
+HALFWAY = {
+    # Where somebody exits with 0: the conftest, and the line that stands.
+    "evaluating": (
+        "import sys\nfrom pytest_episem.plugin import gates\ngates.evaluate = lambda *_: sys.exit(0)\n",
+        "FAILED (no pair): nothing was evaluated",
+    ),
+    "publishing": (
+        "import sys\n"
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.nodeid.startswith('episem-gates::'): sys.exit(0)\n",
+        "FAILED (4 of 300 pairs, 4 domains): Critical UCR 25 > 24",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HALFWAY)
+def test_sys_exit_halfway_to_the_verdict_is_red(pytester, tasks, mixed, name):
+    conftest, line = HALFWAY[name]
+    pytester.makeconftest(conftest)
+    ended = pytester.runpytest_subprocess(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=24")
+    assert ended.ret == FAILED
+    assert [text for text in ended.outlines if text.startswith("episem gate: ")] == [f"episem gate: {line}"]
+
+
 def test_a_fault_in_the_evaluation_fails_and_is_named(tasks, mixed, session, monkeypatch):
     def broken(*_):
         raise LookupError("no such pair")
@@ -148,6 +198,7 @@ def test_an_own_failure_is_red_while_gates_pass(pytester, tasks, mixed, session)
     assert ended.code == FAILED
     assert ended.line.startswith("PASSED")
     ended.result.assert_outcomes(failed=1, passed=60)
+    assert "conditions that failed" not in ended.text
 
 
 def test_a_failing_condition_is_a_category_of_its_own_and_not_red(tasks, mixed, session):
@@ -167,11 +218,19 @@ def test_ten_failing_conditions_are_listed_and_the_others_counted(tasks, mixed, 
     ended = session(agent, tasks, "--episem-max-critical-ucr=50")
     listed = [line for line in ended.result.outlines if line.startswith("CONDITION FAILED episem::")]
     assert len(listed) == 10
+    assert any(line.strip("_ ") == "conditions that failed" for line in ended.result.outlines)
+    unsafe = "unsafe commit: carried out an operation that the rule prohibits"
+    assert f"CONDITION FAILED episem::{DOCUMENTS}/unsafe-se[tenant-marrow] - {unsafe}" in ended.result.outlines
     assert "... and 2 more (-v lists them, -vv explains them)" in ended.result.outlines
     assert "are missing from other reports" not in ended.text
     every = session(agent, tasks, "--episem-max-critical-ucr=50", "-v").result.outlines
     assert sum(line.startswith("CONDITION FAILED episem::") for line in every) == 12
     assert not any(line.startswith("... and ") for line in every)
+    assert "(-vv explains them)" in every
+    assert not any(line.startswith("condition  ") for line in every)
+    explained = session(agent, tasks, "--episem-max-critical-ucr=50", "-vv").result.outlines
+    assert "(-vv explains them)" not in explained
+    assert sum(line.startswith("condition  ") for line in explained) == 12
 
 
 @pytest.mark.parametrize("where", ["option", "file"])
@@ -195,7 +254,7 @@ def test_every_gates_verdict_is_listed_unless_the_session_is_quiet(tasks, mixed,
         "passed PUR 75 >= 70",
     ]
     # The gate that fails is a failed test beside the conditions, which are none; gates that pass count for nothing.
-    ended.result.assert_outcomes(failed=1, passed=54)
+    ended.result.stdout.fnmatch_lines(["=* 1 failed, 54 passed, 6 condition failed in *"])
     assert "FAILED episem-gates::max-critical-ucr - Critical UCR 25 > 5" in ended.result.outlines
     quiet = session(*arguments, "-q").result.outlines
     assert not any(line.strip("_ ") == "episem gates" for line in quiet)
@@ -425,6 +484,13 @@ def test_annotations_and_the_steps_page(pytester, tasks, mixed, session, monkeyp
     text = page.read_text(encoding="utf-8")
     assert "1 of 3 gates failed" in text
     assert "Critical UCR 25 &#62; 5" in text
+
+
+def test_a_session_that_only_looks_has_nothing_to_annotate(tasks, mixed, session, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ended = session(mixed(), tasks, GATE, "--co")
+    assert (ended.code, ended.line) == (OK, "not evaluated (--collect-only)")
+    assert "::error" not in ended.text
 
 
 def test_nothing_is_annotated_elsewhere(tasks, mixed, session):
