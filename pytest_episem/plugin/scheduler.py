@@ -3,6 +3,7 @@ what already ran there. Other tests are dealt one by one."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -100,9 +101,11 @@ class PairScheduling:
         if node.shutting_down:
             return
         while self._units and len(queued) < self._ahead:
-            unit = self._units.popleft()
-            queued += unit
-            node.send_runtest_some(unit)
+            try:
+                node.send_runtest_some(self._units[0])
+            except OSError:  # it has ended, which is among the events still to come
+                return
+            queued += self._units.popleft()
         if not self._units:
             node.shutdown()
 
@@ -116,7 +119,8 @@ class PairScheduling:
         waiting = self._queued[node][2:]
         if waiting and node not in self._taken_back:
             self._taken_back.add(node)
-            node.send_steal(waiting)
+            with contextlib.suppress(OSError):  # it has ended: it was the one that stopped
+                node.send_steal(waiting)
 
     def _same_collections(self) -> bool:
         (first, collection), *others = self._collections.items()

@@ -230,6 +230,61 @@ def test_a_killed_worker_is_an_error_of_one_condition_and_resumes(pytester, task
     assert numbers(pytester.path / "run") == numbers(pytester.path / "whole")
 
 
+A_SLOW_CONTROLLER = """
+import time
+
+def pytest_configure(config):
+    config.waits = not hasattr(config, "workerinput")
+
+def pytest_report_teststatus(config):
+    if config.waits:
+        config.waits = False
+        time.sleep(2)
+"""
+DIES_AT_THE_TWELFTH = """
+import os, pathlib
+from pytest_episem.agents import known_agent
+
+careful = known_agent("episem/careful")
+played = []
+
+def run(episode):
+    played.append(episode)
+    if len(played) == 12 and not pathlib.Path("once").exists():
+        pathlib.Path("once").touch()
+        os._exit(3)
+    return careful.play(episode)
+
+class Mortal:
+    name = "mortal"
+    turn_limit = 12
+    play = staticmethod(run)
+
+agent = Mortal()
+"""
+
+
+def test_a_worker_that_is_long_dead_when_its_first_item_is_reported(pytester, task_file):
+    """What it did is taken, what it had left goes to another; one condition is lost, and nothing else goes wrong."""
+    pytester.makeconftest(A_SLOW_CONTROLLER)
+    pytester.makepyfile(mine=DIES_AT_THE_TWELFTH)
+    result = pytester.runpytest_subprocess("--episem-agent=mine:agent", task_file(*FIVE), "-n1", "--episem-out=run")
+    assert "INTERNALERROR" not in str(result.stdout)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    run = open_run(pytester.path / "run")
+    assert [trial.error.kind for trial in run.trials.values() if trial.error] == ["crash"]
+    assert summarize(run, draws=10).to_dict()["records"]["fixed_missing"] == 1
+
+
+def test_a_worker_that_stopped_itself_before_its_failures_are_counted(pytester, task_file):
+    pytester.makeconftest(A_SLOW_CONTROLLER)
+    arguments = ("--episem-model=episem/commit", task_file(*FIVE), "-n1", "--maxfail=2")
+    result = pytester.runpytest_subprocess(*arguments)
+    assert "INTERNALERROR" not in str(result.stdout)
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    result.stdout.fnmatch_lines(["*stopping after 2 failures*"])
+
+
 def test_ctrl_c_loses_no_finished_record(pytester, task_file):
     pytester.makepyfile(mine=SLOW)
     process = start(pytester.path, "--episem-agent=mine:agent", task_file(*FIVE), "--episem-out=run")
