@@ -11,9 +11,10 @@ import pytest
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.garbage import keep_all, no_search, search_all
-from pytest_episem.plugin import collect, estimate, gates
+from pytest_episem.plugin import collect, estimate
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
+from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
 from pytest_episem.plugin.node_ids import is_ours, parse_item
 from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
@@ -65,11 +66,19 @@ class Face:
             elif TERMS in face.worker_input:
                 check_terms(face.worker_input[TERMS], face.terms)
             if face.choices.runs_evidence:
-                gates.install(face)
+                face._install_gates()
             estimate.install(face)
         keep_all()
         config.pluginmanager.register(face, NAME)
         return face
+
+    def _install_gates(self) -> None:
+        if self.worker_input is not None:
+            self.config.pluginmanager.register(GateCategory(self.config))
+            return
+        from pytest_episem.plugin import gates
+
+        gates.install(self)
 
     @functools.cached_property
     def log(self) -> RunLog:

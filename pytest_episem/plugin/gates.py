@@ -27,14 +27,13 @@ from pytest_episem.metrics.gates import (
     parse_limit,
     parse_percent,
 )
+from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
-from pytest_episem.plugin.judge import ConditionFailed
 from pytest_episem.plugin.node_ids import is_ours
 from pytest_episem.plugin.options import (
     OPTIONS,
     Option,
     gates_given,
-    gates_set,
     ini_values,
     place,
     runs_nothing,
@@ -55,12 +54,12 @@ CONDITION = "condition failed"
 """The category of a condition that counts against a metric while gates decide."""
 SUITE = "episem-gates"
 """The class of the gates' test cases in JUnit."""
-_TEXT, _GATE = "episem_condition", "episem_gate"
+_GATE = "episem_gate"
 _SHOWN = 10
 
 
 def install(face: Face) -> GateKeeper:
-    """Check what is set and register the keeper; to be called before the face itself is registered.
+    """Check what is set and register the keeper, in the process that controls the session and before its face.
 
     Raises:
         EpisemError: a gate, a limit or a key of the ini file is wrong.
@@ -147,21 +146,17 @@ def _baseline_path(config: pytest.Config, chosen: str) -> Path:
 # The session ----------------------------------------------------------------------------------------------------
 
 
-class GateKeeper:
-    """Turns failing conditions into a category of their own, evaluates the gates once, and states the verdict."""
+class GateKeeper(GateCategory):
+    """Lists failing conditions, evaluates the gates once, and states the verdict."""
 
     def __init__(self, face: Face) -> None:
-        self.face, self.config = face, face.config
-        self.controls = face.worker_input is None
-        self.decides = gates_set(self.config)
-        """Whether gates decide for our items; known in workers too, which do not read the limits."""
-        self.gates = Gates()
+        super().__init__(face.config)
+        self.face = face
         self.result: GateResult | None = None
         self._complaints: list[str] = []
         self._finished: set[str] = set()
         self._publishing = False
-        if self.controls:
-            self._read()
+        self._read()
 
     def _read(self) -> None:
         unknown = unknown_keys(self.config)
@@ -178,19 +173,9 @@ class GateKeeper:
 
     # Our items
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        report = yield
-        ours = call.excinfo is not None and isinstance(call.excinfo.value, ConditionFailed)
-        if self.decides and ours and report.when == "call" and report.outcome == "failed":
-            # Any other word than pytest's three breaks JUnit and HTML; "passed" with a mark is understood by all.
-            setattr(report, _TEXT, str(report.longrepr))
-            report.outcome, report.longrepr = "passed", None
-        return report
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
-        if getattr(report, _TEXT, None) is not None:
+        if getattr(report, TEXT, None) is not None:
             return CONDITION, "c", ("CONDITION FAILED", {"yellow": True})
         if getattr(report, _GATE, False):
             failed = report.outcome == "failed"
@@ -200,9 +185,7 @@ class GateKeeper:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        if not self.controls:
-            return
-        if getattr(report, _TEXT, None) is not None:
+        if getattr(report, TEXT, None) is not None:
             # pytest's own hook has just taken it off, since it "passed".
             failed_last = getattr(self.config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
             if failed_last is not None:
@@ -239,7 +222,7 @@ class GateKeeper:
 
     def _want_an_agent(self) -> None:
         """Refuse gates of the command line that nothing can meet."""
-        if self.controls and gates_given(self.config) and self._idle():
+        if gates_given(self.config) and self._idle():
             raise pytest.UsageError(
                 "a gate needs an agent under test: give --episem-model or --episem-agent, or a test that uses "
                 "episem_rollout"
@@ -255,7 +238,7 @@ class GateKeeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
-        if not self.controls or not self.decides:
+        if not self.decides:
             return (yield)
         looking = runs_nothing(self.config) or self._nobody_asked()
         try:
@@ -350,9 +333,9 @@ class GateKeeper:
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
         """List failing conditions in a few lines, or with ``-vv`` with their texts; then every gate's verdict."""
         yield
-        if not self.controls or not self.decides:
+        if not self.decides:
             return
-        failing = [report for report in terminalreporter.getreports(CONDITION) if hasattr(report, _TEXT)]
+        failing = [report for report in terminalreporter.getreports(CONDITION) if hasattr(report, TEXT)]
         if failing:
             terminalreporter.section("conditions that failed", sep="_")
             self._list(terminalreporter, failing)
@@ -366,7 +349,7 @@ class GateKeeper:
         verbosity = reporter.verbosity
         few = failing if verbosity > 0 else failing[:_SHOWN]
         for report in few:
-            text = getattr(report, _TEXT)
+            text = getattr(report, TEXT)
             first = text.splitlines()[0] if text else ""
             reporter.write_line(f"CONDITION FAILED {report.nodeid} - {first}", yellow=True)
             if verbosity > 1:
