@@ -1,4 +1,4 @@
-"""Python's search for garbage, kept from what stays: among thousands of lasting objects it is a quarter of the time."""
+"""Python's search for garbage, kept from what stays: going through thousands of lasting objects takes its time."""
 
 from __future__ import annotations
 
@@ -24,8 +24,14 @@ def keep_all() -> None:
     gc.freeze()
 
 
+def keep_more() -> None:
+    """Do so once more, where it was done and not undone."""
+    if gc.get_freeze_count():
+        keep_all()
+
+
 def search_all() -> None:
-    """Search through everything again, as another session in the same process needs: the one before is garbage."""
+    """Search through everything again: where others test, or another session begins and the one before is garbage."""
     if gc.get_freeze_count():
         gc.unfreeze()
         gc.collect()

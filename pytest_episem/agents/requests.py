@@ -21,7 +21,7 @@ from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import Episode, Usage
-from pytest_episem.garbage import keep_all, no_search
+from pytest_episem.garbage import keep_more, no_search
 
 _OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 """litellm fetches these lists from the network unless told not to."""
@@ -357,7 +357,7 @@ def load_litellm(model: str) -> Any:
                 with contextlib.suppress(Exception):
                     hello = [{"role": "user", "content": "hello"}]
                     litellm.completion(model=model, messages=hello, tools=[_TOOL], mock_response="hello")
-            keep_all()
+            keep_more()
             _litellm = litellm
     return _litellm
 

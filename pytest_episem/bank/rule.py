@@ -87,7 +87,12 @@ class Rule:
 
 
 def _fields(source: str, root: str) -> frozenset[str] | None:
-    """Return which fields of ``root`` are all that an expression can read; ``None`` where it may read the whole."""
+    """Return which fields of ``root`` are all that an expression can read; ``None`` where it may read the whole.
+
+    A comment may stand anywhere, also between a method and its parenthesis.
+    """
+    if "//" in source:
+        return None
     found = re.finditer(rf"\b{root}\b(?:\.([A-Za-z_]\w*)(?!\w|\s*\())?", source)
     fields = {match[1] for match in found}
     return None if None in fields else frozenset(fields)

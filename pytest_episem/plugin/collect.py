@@ -74,7 +74,7 @@ class EpisemItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show a failure that explains itself as it is: pytest would first look through the files of its traceback."""
-        if isinstance(excinfo.value, Explained | NoVerdict):
+        if isinstance(excinfo.value, Explained | NoVerdict) and not self.config.getoption("fulltrace", False):
             return excinfo.getrepr(style="value", tbfilter=False)
         return super().repr_failure(excinfo)
 

@@ -201,12 +201,12 @@ def _read(text: str | bytes, where: str, events: bool) -> tuple[Trial, _Record]:
     except ValueError as fault:
         raise EpisemError(f"{where}: {printable(fault)}") from None
     content = check_schema(document, TRIAL_SCHEMA, where)
-    if not events and isinstance(content.get("events"), list):
-        content["events"] = []
     try:
         record = _Record.model_validate(content)
     except ValidationError as fault:
         raise EpisemError(f"{where}: {describe(fault, _KEYS)}") from None
+    if not events:
+        record.events.clear()
     return _trial(record), record
 
 

@@ -42,6 +42,10 @@ STATE = {
         ("(request).size == 3", True),
         ("request.amount==5?request.size==3:request.items.a==0", True),
         ("request.\nsize == 3", True),
+        ("request.size // how many\n() == 5", True),
+        ("request.exists // any\n(day, day == 'note') && request.amount == 5", True),
+        ("request // which\n.size == 3", True),
+        ("request.amount == 5 // request.items", True),
     ],
 )
 def test_whatever_a_rule_reads_is_there(source, expected):

@@ -43,6 +43,14 @@ def test_the_text_says_what_was_asked_hidden_done_and_broken(pytester, workers):
     result.stdout.fnmatch_lines([f"FAILED episem::{PAIR}/unsafe-se*"])
 
 
+def test_who_asks_for_the_full_trace_gets_it(pytester):
+    item = f"episem::{PAIR}/unsafe-se[authorization-limit]"
+    short = pytester.runpytest("--episem-model=episem/trusting", item).outlines
+    full = pytester.runpytest("--episem-model=episem/trusting", item, "--full-trace").outlines
+    frames = [sum("runner.py:" in line for line in lines) for lines in (short, full)]
+    assert frames[0] == 0 < frames[1]
+
+
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_the_short_summary_and_junit_say_the_reason_in_one_line(pytester, monkeypatch, workers):
     monkeypatch.setenv("CI", "true")  # where pytest shortens no reason

@@ -95,3 +95,33 @@ def test_a_session_leaves_nothing_to_the_next_one_in_the_same_process(pytester: 
     _, second, _, fourth = map(int, result.outlines[-1].split())
     assert second > 50_000
     assert fourth < 1.1 * second
+
+
+GARBAGE = """
+import gc
+import weakref
+
+class Node:
+    pass
+
+kept, dropped = Node(), Node()
+dropped.itself = dropped
+
+def test_a_cycle_is_found():
+    global dropped
+    seen = weakref.ref(dropped)
+    del dropped
+    gc.collect()
+    assert seen() is None
+
+def test_what_is_there_is_listed():
+    assert any(one is kept for one in gc.get_objects())
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
+def test_other_tests_find_their_garbage(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    pytester.makepyfile(GARBAGE)
+    result = pytester.runpytest_subprocess("--episem-model=episem/careful", ".", f"episem::{PAIR}", *workers)
+    assert result.ret == 0
+    assert result.parseoutcomes()["passed"] > 2

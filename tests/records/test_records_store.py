@@ -279,3 +279,14 @@ def test_without_events_memory_stays_flat(make_trial, path):
     assert {len(t.events) for t in log.trials.values()} == {0}
     # the file is 10 MB
     assert peak < 3_000_000
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("events", [[1, None, "x"], [{"event": "goal"}, None], {"event": "goal"}, "x", None])
+def test_what_is_no_list_of_events_is_refused_also_by_who_drops_it(make_trial, path, events, kept):
+    with TrialWriter(path.parent, "run-1", "m") as writer:
+        writer.write(make_trial())
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "events": events}) + "\n")
+    with pytest.raises(EpisemError, match=r"trials\.jsonl line 1: events"):
+        read_trials(path, events=kept)
