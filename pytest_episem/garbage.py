@@ -31,7 +31,19 @@ def keep_more() -> None:
 
 
 def search_all() -> None:
-    """Search through everything again: where others test, or another session begins and the one before is garbage."""
-    if gc.get_freeze_count():
-        gc.unfreeze()
+    """Search through everything again: where others test, or another session begins and the one before is garbage.
+
+    The search itself is made only when what was kept has grown by half, so that many short sessions do not pay for it.
+    """
+    global _lasting
+    kept = gc.get_freeze_count()
+    gc.unfreeze()
+    if kept > 1.5 * _lasting:
         gc.collect()
+        gc.freeze()
+        _lasting = gc.get_freeze_count()
+        gc.unfreeze()
+
+
+_lasting = 0
+"""How much was left by the last search."""
