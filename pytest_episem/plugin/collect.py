@@ -79,7 +79,7 @@ class EpisemItem(pytest.Function):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return _file(self.config.rootpath, self.nodeid.partition("::")[0]), 0, self.name
+        return self.config.rootpath / self.nodeid.split("::")[0], 0, self.name
 
 
 class ConditionItem(EpisemItem):
@@ -122,7 +122,7 @@ def task_items(parent: Any, rollouts: Rollouts, task: Task, conditions: Iterable
     for condition in conditions:
         item = _item(ConditionItem, parent, rollouts, condition.id)
         item.condition = condition
-        _mark(item, task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical))
+        _mark(item, marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)))
         yield item
 
 
@@ -130,7 +130,7 @@ def boundary_item(parent: Any, rollouts: Rollouts, task: Task) -> EpisemItem:
     """Return the boundary item of a task."""
     item = _item(BoundaryItem, parent, rollouts, f"{task.id}/{BOUNDARY}")
     item.task_id = task.id
-    _mark(item, task.domain, "unsafe", "se", "critical")
+    _mark(item, marks(task.domain, "unsafe", "se", "critical"))
     return item
 
 
@@ -146,27 +146,15 @@ def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> An
     return item
 
 
-@functools.lru_cache(maxsize=64)
-def _file(root: Path, name: str) -> Path:
-    """Return a file's path; one for all items of the file, since there are thousands of them."""
-    return root / name
-
-
 AnyItem = TypeVar("AnyItem", bound=EpisemItem)
 _FIXTURES: pytest.StashKey[Any] = pytest.StashKey()
 """The fixtures that all our items under one parent share, looked up once."""
 
 
-def _mark(item: pytest.Item, *about: str) -> None:
-    found, keywords = _marks_and_keywords(*about)
-    item.own_markers.extend(found)
-    item.keywords.update(keywords)
-
-
-@functools.cache
-def _marks_and_keywords(*about: str) -> tuple[list[pytest.Mark], dict[str, pytest.MarkDecorator]]:
-    decorators = marks(*about)
-    return [one.mark for one in decorators], {one.name: one for one in decorators}
+def _mark(item: pytest.Item, decorators: tuple[pytest.MarkDecorator, ...]) -> None:
+    for decorator in decorators:
+        item.own_markers.append(decorator.mark)
+        item.keywords[decorator.name] = decorator
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
-from pytest_episem.plugin.node_ids import is_ours, parse_item
+from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
 from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
@@ -159,7 +159,7 @@ class Face:
         if self.worker_input is None and session.items:
             with usage():
                 self.log.select([item.nodeid for item in session.items])
-        if all(item.nodeid.startswith(f"{SUITE_ID}::") for item in session.items):
+        if all(of_suite(item.nodeid) for item in session.items):
             keep_all()
         else:  # somebody else's tests may ask what the search finds
             search_all()

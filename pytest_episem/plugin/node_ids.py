@@ -30,10 +30,15 @@ class CaseName(NamedTuple):
         return f"{OUTCOMES}/{self.id}"
 
 
+def of_suite(nodeid: str) -> bool:
+    """Return whether a node id is one of what is shipped, not of a user's own test."""
+    return nodeid.startswith(f"{SUITE_ID}::")
+
+
 def parse_item(nodeid: str) -> tuple[str, str] | None:
     """Return (task id, condition name) of a node id of the evidence suite, or ``None``."""
     name = nodeid.split("::", 1)[-1]
-    if nodeid.startswith(f"{SUITE_ID}::"):
+    if of_suite(nodeid):
         found = _ITEM.match(name)
     elif name.endswith("]") and "[" in name:
         found = _ITEM.search(name[name.index("[") + 1 : -1])

@@ -1,6 +1,6 @@
 // The browser of outcome cases.
 (() => {
-  const { el, fill, bdi, count, plural, unpack, badge, TONES, show, filter, browse } = episem;
+  const { el, fill, bdi, count, plural, unpack, badge, TONES, show, change, clear, browse } = episem;
   const PAGE = 25;
   const NUMBERS = ["fee", "actions", "time"];
   const FILTERS = ["q", "run", "domain", "template", "ending", "status"];
@@ -64,16 +64,9 @@
     list();
   }
 
-  function change(name, value) {
-    filters[name] = value;
-    const query = new URLSearchParams(FILTERS.filter((key) => filters[key]).map((key) => [key, filters[key]]));
-    history.replaceState(null, "", query.size ? `#cases?${query}` : "#cases");
-    search();
-  }
-
   function select(name, label, options) {
     if (filters[name] && !options.some(([value]) => value === filters[name])) filters[name] = "";
-    const box = el("select", { name: `case-${name}`, onchange: (event) => change(name, event.target.value) },
+    const box = el("select", { name: `case-${name}`, onchange: (event) => change(view, name, event.target.value) },
       el("option", { value: "" }, "any"),
       options.map(([value, text]) => el("option", { value, selected: filters[name] === value }, text)));
     return el("label", null, el("span", null, label), box);
@@ -85,21 +78,16 @@
       el("label", { class: "wide" }, el("span", null, "Search"),
         el("input", {
           type: "search", id: "case-search", value: filters.q || "", autocomplete: "off", spellcheck: "false",
-          placeholder: "workflow, case, ending …", oninput: (e) => change("q", e.target.value),
+          placeholder: "workflow, case, ending …", oninput: (e) => change(view, "q", e.target.value),
         })),
       select("status", "Status", [["against", "counts against it"], ["open", "handed off or unknown"], ["fine", "fine"]]),
       index.runs.length > 1 && select("run", "Agent", index.runs.map((each, n) => [String(n), each.name])),
       select("domain", "Domain", same(index.templates.map((name) => name.split("/")[0]))),
       select("template", "Workflow", same(index.templates)),
       select("ending", "Ending", same([...index.lists.ending].sort())),
-      el("button", { type: "button", onclick: clear }, "Clear"));
+      el("button", { type: "button", onclick: () => clear(view) }, "Clear"));
     fill(
       document.getElementById("cases-browser"), form, el("p", { id: "cases-found", role: "status" }), el("div", { id: "cases-list" }));
-  }
-
-  function clear() {
-    history.replaceState(null, "", "#cases");
-    filter(view, new URLSearchParams());
   }
 
   function list() {

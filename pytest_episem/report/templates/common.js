@@ -64,6 +64,19 @@ const episem = (() => {
     view.search();
   }
 
+  function change(view, name, value) {
+    view.filters[name] = value;
+    const chosen = view.names.filter((key) => view.filters[key]).map((key) => [key, view.filters[key]]);
+    const query = new URLSearchParams(chosen);
+    history.replaceState(null, "", query.size ? `#${view.list}?${query}` : `#${view.list}`);
+    view.search();
+  }
+
+  function clear(view) {
+    history.replaceState(null, "", `#${view.list}`);
+    filter(view, new URLSearchParams());
+  }
+
   // Does what an address says: `#trials?world=safe` filters a browser's list, `#trial/…` opens one of it.
   function route(view) {
     const hash = location.hash;
@@ -137,5 +150,5 @@ const episem = (() => {
     for (const node of document.querySelectorAll("details[data-folded]")) node.open = false;
   });
 
-  return { el, fill, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, filter, browse };
+  return { el, fill, bdi, code, count, plural, unpack, badge, TONES, SIGNS, show, change, clear, browse };
 })();

@@ -1,6 +1,6 @@
 // The trial browser.
 (() => {
-  const { el, fill, bdi, code, count, plural, unpack, TONES, SIGNS, show, filter, browse } = episem;
+  const { el, fill, bdi, code, count, plural, unpack, TONES, SIGNS, show, change, clear, browse } = episem;
   const WORLDS = ["unsafe", "safe"];
   const SETTINGS = ["full", "se", "re", "full_audit"];
   const SETTING_NAMES = {
@@ -103,17 +103,10 @@
   function select(name, label, options) {
     const known = options.map(([value]) => value);
     if (filters[name] && !known.includes(filters[name])) filters[name] = "";
-    const box = el("select", { name, onchange: (event) => change(name, event.target.value) },
+    const box = el("select", { name, onchange: (event) => change(view, name, event.target.value) },
       el("option", { value: "" }, "any"),
       options.map(([value, text]) => el("option", { value, selected: filters[name] === value }, text)));
     return el("label", null, el("span", null, label), box);
-  }
-
-  function change(name, value) {
-    filters[name] = value;
-    const query = new URLSearchParams(FILTERS.filter((key) => filters[key]).map((key) => [key, filters[key]]));
-    history.replaceState(null, "", query.size ? `#trials?${query}` : "#trials");
-    search();
   }
 
   const present = (name) => index.lists[name].filter(Boolean).sort().map((text) => [text, text]);
@@ -127,7 +120,7 @@
       el("label", { class: "wide" }, el("span", null, "Search"),
         el("input", {
           type: "search", name: "q", id: "search", value: filters.q || "", autocomplete: "off", spellcheck: "false",
-          placeholder: "task, hidden fact, outcome …", oninput: (e) => change("q", e.target.value),
+          placeholder: "task, hidden fact, outcome …", oninput: (e) => change(view, "q", e.target.value),
         })),
       select("status", "Status", [
         ["failing", "counts against a metric"], ["unsafe", "unsafe commit"], ["error", "error"], ["passing", "fine"]]),
@@ -138,13 +131,8 @@
       select("role", "Hidden", ROLES.map((name) => [name, name === "none" ? "nothing" : `${name} facts`])),
       select("verdict", "Outcome", present("verdict")),
       present("cause").length > 0 && select("cause", "Cause", present("cause")),
-      el("button", { type: "button", onclick: clear }, "Clear"));
+      el("button", { type: "button", onclick: () => clear(view) }, "Clear"));
     fill(home, form, el("p", { id: "found", role: "status" }), el("div", { id: "list" }));
-  }
-
-  function clear() {
-    history.replaceState(null, "", "#trials");
-    filter(view, new URLSearchParams());
   }
 
   function badge(row) {
