@@ -20,18 +20,18 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import click
 
 from pytest_episem import cli
-from pytest_episem.metrics import summary
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.outcomes import records as outcome_records
-from pytest_episem.outcomes import summary as outcome_summary
-from pytest_episem.outcomes import verdict
-from pytest_episem.outcomes.actions import Step
-from pytest_episem.outcomes.bank.codes import CODES as OUTCOME_CODES
-from pytest_episem.outcomes.world import World
+from pytest_episem.evidence.metrics import summary
+from pytest_episem.evidence.validate import CODES
 from pytest_episem.plugin import MARKERS, fixtures, hookspecs
 from pytest_episem.plugin.options import OPTIONS, Option
-from pytest_episem.records import run, store
-from pytest_episem.validate import CODES
+from pytest_episem.runs import run, store
+from pytest_episem.verdicts.intervals import Estimate
+from pytest_episem.workflows import records as outcome_records
+from pytest_episem.workflows import summary as outcome_summary
+from pytest_episem.workflows import verdict
+from pytest_episem.workflows.actions import Step
+from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
+from pytest_episem.workflows.world import World
 
 HOME = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"

@@ -9,13 +9,13 @@ import pytest
 
 # pytester forgets what was imported inside an in-process run. Extensions like numpy cannot be loaded twice in a
 # process, and a bank read once serves all tests, so all that a run imports is imported before.
-import pytest_episem.metrics.summary
+import pytest_episem.evidence.metrics.summary
 import pytest_episem.plugin.face
 import pytest_episem.plugin.scheduler
 import pytest_episem.report.html
 import pytest_episem.report.terminal
 import pytest_episem.report.write  # noqa: F401
-from pytest_episem.bank import Bank, Task, load_bank
+from pytest_episem.evidence.bank import Bank, Task, load_bank
 
 assert pygal  # its import changes how Python finds installed packages
 

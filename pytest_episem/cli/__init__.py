@@ -135,7 +135,7 @@ def _one_line(message: str) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    from pytest_episem.records.text import printable
+    from pytest_episem.text import printable
 
     with contextlib.suppress(OSError):
         sys.stdout.flush()

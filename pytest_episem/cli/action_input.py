@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias, cast
 
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
-from pytest_episem.outcomes.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
-from pytest_episem.outcomes.certificate import unknown_obligations
-from pytest_episem.outcomes.model import Claim
-from pytest_episem.outcomes.refusal import action_words
-from pytest_episem.outcomes.shield import new_key, offered, sent
-from pytest_episem.outcomes.support import Belief, Model
+from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
+from pytest_episem.workflows.certificate import unknown_obligations
+from pytest_episem.workflows.model import Claim
+from pytest_episem.workflows.refusal import action_words
+from pytest_episem.workflows.shield import new_key, offered, sent
+from pytest_episem.workflows.support import Belief, Model
 
 Ask = Literal["actions", "advice", "worlds", "told", "help"]
 ASKS: tuple[Ask, ...] = ("actions", "advice", "worlds", "told", "help")

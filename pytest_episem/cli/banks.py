@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from pytest_episem.bank import Bank
+    from pytest_episem.evidence.bank import Bank
 
 SHIPPED = "shipped"
 
@@ -31,13 +31,13 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def open_banks(names: Iterable[str]) -> Bank:
     """``bank.open_banks``, imported when it is called: ``--help`` does without."""
-    from pytest_episem import bank
+    from pytest_episem.evidence import bank
 
     return bank.open_banks(names)
 
 
 def open_bank(name: str = SHIPPED) -> Bank:
     """``bank.open_bank``, imported when it is called: ``--help`` does without."""
-    from pytest_episem import bank
+    from pytest_episem.evidence import bank
 
     return bank.open_bank(name)

@@ -8,11 +8,11 @@ import click
 
 from pytest_episem.cli.output import write
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.baseline import Baseline
-from pytest_episem.metrics.gates import Gates, Limit, evaluate, left_out
-from pytest_episem.metrics.six import SIX
-from pytest_episem.records.run_dir import open_evidence
-from pytest_episem.records.text import printable
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.runs.run_dir import open_evidence
+from pytest_episem.text import printable
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gates import Gates, Limit, evaluate, left_out
 
 
 @click.command()

@@ -8,9 +8,9 @@ import click
 
 from pytest_episem.cli.banks import json_option
 from pytest_episem.cli.output import show, show_json
-from pytest_episem.metrics.compare import compare
-from pytest_episem.records.run_dir import open_evidence
 from pytest_episem.report.comparison_page import comparison_page
+from pytest_episem.runs.run_dir import open_evidence
+from pytest_episem.verdicts.compare import compare
 
 
 @click.command()

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from pytest_episem.bank import Task, shipped_bank_dir
+from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.cli.banks import SHIPPED, open_banks
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.bank.load import Workflow, holds_evidence, holds_outcomes, open_outcomes, template_names
+from pytest_episem.evidence.bank import Task
+from pytest_episem.workflows.bank.load import Workflow, holds_evidence, holds_outcomes, open_outcomes, template_names
 
 SUITES = ("evidence", "outcomes")
 

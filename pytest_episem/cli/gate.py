@@ -13,8 +13,18 @@ import click
 from pytest_episem.cli.banks import json_option
 from pytest_episem.cli.output import show_json, write
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.baseline import Baseline
-from pytest_episem.metrics.gates import (
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.report.ci import github_annotations, junit
+from pytest_episem.report.examples import failures
+from pytest_episem.report.markdown import markdown
+from pytest_episem.report.tables import GateLine
+from pytest_episem.report.words import label, labels
+from pytest_episem.report.write import replace_file
+from pytest_episem.runs.run_dir import Run, open_evidence
+from pytest_episem.text import printable
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gates import (
     LIMITS,
     REGRESSION,
     GateResult,
@@ -26,16 +36,6 @@ from pytest_episem.metrics.gates import (
     parse_limit,
     parse_percent,
 )
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import Run, open_evidence
-from pytest_episem.records.text import printable
-from pytest_episem.report.ci import github_annotations, junit
-from pytest_episem.report.examples import failures
-from pytest_episem.report.markdown import markdown
-from pytest_episem.report.tables import GateLine
-from pytest_episem.report.words import label, labels
-from pytest_episem.report.write import replace_file
 
 SCHEMA = "episem.gates/1"
 FILE = click.Path(path_type=Path)

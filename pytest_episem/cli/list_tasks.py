@@ -11,10 +11,10 @@ from pytest_episem.cli.expression import matcher
 from pytest_episem.cli.find import SUITES, banks_with, directory_of
 from pytest_episem.cli.output import show, show_json
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.bank.load import open_outcomes, template_names
 from pytest_episem.report.bank_view import LIST_SCHEMA, families_page, list_bank, tasks_page
 from pytest_episem.report.layout import heading, page, prose, text
 from pytest_episem.report.workflow_list import hint, list_workflows, workflows_page
+from pytest_episem.workflows.bank.load import open_outcomes, template_names
 
 ALL = "all"
 

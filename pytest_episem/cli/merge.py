@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from pytest_episem.cli.output import show
-from pytest_episem.outcomes.run_dir import merge_outcomes, open_outcome_run
-from pytest_episem.records.run_dir import merge_runs, open_run
 from pytest_episem.report.merge_page import Shard, merge_page, outcome_merge_page
+from pytest_episem.runs.run_dir import merge_runs, open_run
+from pytest_episem.workflows.run_dir import merge_outcomes, open_outcome_run
 
 
 @click.command()

@@ -7,7 +7,6 @@ from typing import cast
 
 import click
 
-from pytest_episem.bank import WORLDS, Task, WorldLabel
 from pytest_episem.cli.banks import bank_option
 from pytest_episem.cli.find import find, refuse
 from pytest_episem.cli.output import show, write
@@ -16,13 +15,14 @@ from pytest_episem.cli.prompt import typed_lines
 from pytest_episem.cli.show import split_mask
 from pytest_episem.episode import Call, Episode
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
-from pytest_episem.protocol.plan import mask_role
-from pytest_episem.protocol.rollout import TrialWorld
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.text import printable
+from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
+from pytest_episem.evidence.condition import SETTINGS, Condition, Setting
+from pytest_episem.evidence.plan import mask_role
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.play_page import help_page, observation_page, opening_page, tools_page, verdict_page
 from pytest_episem.report.task_view import MASKED, checked_mask
+from pytest_episem.runs.rollout import TrialWorld
+from pytest_episem.text import printable
 
 PROMPT = "agent> "
 

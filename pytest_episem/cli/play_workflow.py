@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import random
 
-from pytest_episem.bank.load import bank_options
+from pytest_episem.banks.folder import bank_options
 from pytest_episem.cli.action_input import Ask, choices, read_action, typed_form
 from pytest_episem.cli.output import show, write
 from pytest_episem.cli.prompt import typed_lines
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.actions import Action, Stop
-from pytest_episem.outcomes.bank.load import Workflow
-from pytest_episem.outcomes.cases import case_name, case_number, drawn
-from pytest_episem.outcomes.controllers.joint import Joint
-from pytest_episem.outcomes.episode import Episode
-from pytest_episem.outcomes.study import run_case
-from pytest_episem.outcomes.support import Model
-from pytest_episem.records.text import printable
 from pytest_episem.report.workflow_play_page import (
     actions_page,
     advice_page,
@@ -27,6 +19,14 @@ from pytest_episem.report.workflow_play_page import (
     verdict_page,
     worlds_page,
 )
+from pytest_episem.text import printable
+from pytest_episem.workflows.actions import Action, Stop
+from pytest_episem.workflows.bank.load import Workflow
+from pytest_episem.workflows.cases import case_name, case_number, drawn
+from pytest_episem.workflows.controllers.joint import Joint
+from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.study import run_case
+from pytest_episem.workflows.support import Model
 
 
 def play_workflow(workflow: Workflow, case: str, seed: int | None, shield: bool, banks: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from pytest_episem.cli.output import write
-from pytest_episem.records.text import printable
+from pytest_episem.text import printable
 
 LEAVE = ("quit", "exit")
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import click
 
-from pytest_episem.bank import Bank
 from pytest_episem.cli.banks import SHIPPED, bank_option, json_option, open_bank
 from pytest_episem.cli.output import colour, show_json, unicode, width, write
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
-from pytest_episem.outcomes.run_dir import OutcomeRun, open_outcome_run
-from pytest_episem.records.run_dir import Run, open_run
-from pytest_episem.records.text import printable
+from pytest_episem.evidence.bank import Bank
 from pytest_episem.report.layout import counted
 from pytest_episem.report.outcome_terminal import outcome_comparison_lines, outcome_lines
 from pytest_episem.report.terminal import comparison_lines, summary_lines
 from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
+from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.text import printable
+from pytest_episem.workflows.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
+from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
 
 PIPE_WIDTH = 100
 

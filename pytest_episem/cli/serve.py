@@ -13,7 +13,6 @@ from typing import cast
 import click
 
 from pytest_episem.agents.mcp_server import FINAL_PATH, FINAL_TOOL, MCP_PATH, require_mcp, serve_http, serve_stdio
-from pytest_episem.bank import WORLDS, Task, WorldLabel
 from pytest_episem.cli.banks import bank_option
 from pytest_episem.cli.find import find_task
 from pytest_episem.cli.output import write
@@ -21,12 +20,13 @@ from pytest_episem.cli.play import deal
 from pytest_episem.cli.show import split_mask
 from pytest_episem.episode import CALL_LIMIT, Episode
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.condition import SETTINGS, Condition, Setting
-from pytest_episem.protocol.plan import mask_role
-from pytest_episem.protocol.rollout import TrialWorld
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.store import trial_to_json
+from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
+from pytest_episem.evidence.condition import SETTINGS, Condition, Setting
+from pytest_episem.evidence.plan import mask_role
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.verdict import judged
+from pytest_episem.runs.rollout import TrialWorld
+from pytest_episem.runs.store import trial_to_json
 
 LINGER = 0.5
 """Seconds an HTTP server stays after the end, so that the client finds it while it says goodbye."""

@@ -6,11 +6,11 @@ from typing import cast
 
 import click
 
-from pytest_episem.bank import WORLDS, Task, WorldLabel
 from pytest_episem.cli.banks import bank_option, json_option
 from pytest_episem.cli.find import find, refuse
 from pytest_episem.cli.output import show, show_json
-from pytest_episem.protocol.condition import SETTINGS, Setting
+from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
+from pytest_episem.evidence.condition import SETTINGS, Setting
 from pytest_episem.report.task_page import task_page
 from pytest_episem.report.task_view import TaskView, view_task
 

@@ -8,8 +8,8 @@ import click
 
 from pytest_episem.cli.output import write
 from pytest_episem.cli.validate import bank_directory, chosen_part
-from pytest_episem.records.text import printable
-from pytest_episem.validate import sign_reviews
+from pytest_episem.evidence.validate import sign_reviews
+from pytest_episem.text import printable
 
 
 @click.command()

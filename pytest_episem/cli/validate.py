@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.bank.load import SUITE, bank_version, no_families
+from pytest_episem.banks.folder import bank_version, shipped_bank_dir
 from pytest_episem.cli.banks import SHIPPED, json_option
 from pytest_episem.cli.output import colour, show, show_json
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.outcomes.bank.codes import CODES as OUTCOME_CODES
-from pytest_episem.outcomes.bank.load import holds_evidence, holds_outcomes, template_names
-from pytest_episem.outcomes.bank.validate import validate_outcomes
+from pytest_episem.evidence.bank.load import SUITE, no_families
+from pytest_episem.evidence.validate import CODES, validate_bank
 from pytest_episem.report.validation_page import Validation, codes_dict, codes_page, validation_dict, validation_page
-from pytest_episem.validate import CODES, validate_bank
+from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
+from pytest_episem.workflows.bank.load import holds_evidence, holds_outcomes, template_names
+from pytest_episem.workflows.bank.validate import validate_outcomes
 
 
 @click.command()

@@ -10,14 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pytest_episem.bank.place import State
-from pytest_episem.bank.rule import RuleError
-from pytest_episem.bank.task import Arguments
 from pytest_episem.episode.disposition import read_disposition
 from pytest_episem.episode.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.episode.outcome import Cause, Disposition, DispositionSource, Outcome, Usage
 from pytest_episem.errors import suggestion
-from pytest_episem.world import Delivery, Reply, ToolSpec, Verdict, World, evidence_of, fresh, judge, normal_form
+from pytest_episem.evidence.bank.place import State
+from pytest_episem.evidence.bank.rule import RuleError
+from pytest_episem.evidence.bank.task import Arguments
+from pytest_episem.evidence.world import (
+    Delivery,
+    Reply,
+    ToolSpec,
+    Verdict,
+    World,
+    evidence_of,
+    fresh,
+    judge,
+    normal_form,
+)
 
 TURN_LIMIT = 12
 """Assistant turns of an agent whose turns can be seen (protocol, section 2)."""

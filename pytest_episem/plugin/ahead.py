@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank import Bank, Task
+from pytest_episem.evidence.bank import Bank, Task
+from pytest_episem.evidence.condition import Condition
 from pytest_episem.plugin.collect import BoundaryItem, ConditionItem
-from pytest_episem.protocol.condition import Condition
 
 NO_PREFETCH = "episem_no_prefetch"
 """Under this key a worker that replaces a crashed one is told to run one rollout after the other."""

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names
-from pytest_episem.bank import Bank, Task, open_banks
-from pytest_episem.bank.load import SHIPPED
+from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
+from pytest_episem.evidence.bank import Bank, Task, open_banks
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, names_suite, value
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.rollout import RunSettings
-from pytest_episem.protocol.selection import Shard, sample
+from pytest_episem.runs.rollout import RunSettings
 
 BOUNDARY = "boundary"
 
@@ -291,7 +291,7 @@ class Choices:
 def _is_controller(name: str) -> bool:
     if not name.startswith(PREFIX) or name in known_agent_names():
         return False
-    from pytest_episem.outcomes.controllers import controller_names
+    from pytest_episem.workflows.controllers import controller_names
 
     return name in controller_names()
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import mask_role
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import mask_role
 
 if TYPE_CHECKING:
-    from pytest_episem.bank import Task
+    from pytest_episem.evidence.bank import Task
+    from pytest_episem.evidence.trial import Trial
     from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.plugin.rollouts import Rollouts
-    from pytest_episem.protocol.trial import Trial
 
 
 class SuiteModule(pytest.Module):

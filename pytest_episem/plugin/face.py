@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate
 from pytest_episem.plugin.ahead import NO_PREFETCH
@@ -23,8 +24,7 @@ from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.store import trial_from_json, trial_to_json
+from pytest_episem.runs.store import trial_from_json, trial_to_json
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.outcomes import OutcomeSuite

@@ -14,19 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.baseline import Baseline
-from pytest_episem.metrics.gates import (
-    COMPLETE,
-    REGRESSION,
-    GateResult,
-    Gates,
-    Limit,
-    Verdict,
-    combine,
-    evaluate,
-    parse_limit,
-    parse_percent,
-)
+from pytest_episem.evidence.condition import Setting
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
 from pytest_episem.plugin.node_ids import is_ours
@@ -40,12 +28,24 @@ from pytest_episem.plugin.options import (
     unknown_keys,
     value,
 )
-from pytest_episem.protocol.condition import Setting
-from pytest_episem.records.run import RUN_FILE
-from pytest_episem.records.run_dir import Run, open_run
-from pytest_episem.records.text import printable
 from pytest_episem.report.ci import github_annotations
 from pytest_episem.report.tables import GateLine
+from pytest_episem.runs.run import RUN_FILE
+from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.text import printable
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gates import (
+    COMPLETE,
+    REGRESSION,
+    GateResult,
+    Gates,
+    Limit,
+    Verdict,
+    combine,
+    evaluate,
+    parse_limit,
+    parse_percent,
+)
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_episem.protocol.trial import Trial
-    from pytest_episem.records.run_dir import Run
+    from pytest_episem.evidence.trial import Trial
     from pytest_episem.report.tables import Table
+    from pytest_episem.runs.run_dir import Run
 
 
 @pytest.hookspec

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_episem.bank import Bank
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.bank import Bank
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.failure import explain, fault
 
 if TYPE_CHECKING:

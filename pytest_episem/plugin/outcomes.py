@@ -10,20 +10,20 @@ from typing import Any, Literal
 import pytest
 
 from pytest_episem.agents import PREFIX, import_attribute, known_agent_names
-from pytest_episem.bank.load import SHIPPED
+from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.outcomes.bank.load import OutcomeBank, holds_outcomes, open_outcomes
-from pytest_episem.outcomes.cases import case_names, case_number
-from pytest_episem.outcomes.controllers import Controller, controller_names, make_controller
-from pytest_episem.outcomes.explain import explain, outcome_fault, rerun_command
-from pytest_episem.outcomes.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
-from pytest_episem.outcomes.study import run_case
-from pytest_episem.outcomes.support import Model
 from pytest_episem.plugin.choices import Choices
 from pytest_episem.plugin.judge import OutcomeFailed
 from pytest_episem.plugin.node_ids import CaseName
 from pytest_episem.plugin.options import SUITE_ID
-from pytest_episem.records.run import BankId, OutcomePlan
+from pytest_episem.runs.run import BankId, OutcomePlan
+from pytest_episem.workflows.bank.load import OutcomeBank, holds_outcomes, open_outcomes
+from pytest_episem.workflows.cases import case_names, case_number
+from pytest_episem.workflows.controllers import Controller, controller_names, make_controller
+from pytest_episem.workflows.explain import explain, outcome_fault, rerun_command
+from pytest_episem.workflows.records import OutcomeRecord, outcome_from_json, outcome_to_json, record_of
+from pytest_episem.workflows.study import run_case
+from pytest_episem.workflows.support import Model
 
 
 class OutcomeSuite:

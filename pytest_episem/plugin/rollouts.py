@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import Agent, as_agent
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.plugin.ahead import upcoming
 from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.rollout import TrialWorld
-from pytest_episem.protocol.runner import Runner, runs_in_background
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.text import escaped
+from pytest_episem.runs.rollout import TrialWorld
+from pytest_episem.runs.runner import Runner, runs_in_background
+from pytest_episem.text import escaped
 
 
 class Rollouts:

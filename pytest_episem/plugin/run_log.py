@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
 from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import mask_role
+from pytest_episem.evidence.trial import Trial, TrialError
 from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
 from pytest_episem.plugin.options import run_name
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import mask_role
-from pytest_episem.protocol.trial import Trial, TrialError
-from pytest_episem.protocol.version import PROTOCOL_VERSION
-from pytest_episem.records.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
-from pytest_episem.records.run_dir import joined_outcomes, joined_plan, open_run
-from pytest_episem.records.store import TRIAL_SCHEMA, TrialWriter
+from pytest_episem.runs.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
+from pytest_episem.runs.run_dir import joined_outcomes, joined_plan, open_run
+from pytest_episem.runs.store import TRIAL_SCHEMA, TrialWriter
+from pytest_episem.runs.version import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from pytest_episem.outcomes.records import OutcomeWriter
     from pytest_episem.plugin.choices import Choices
     from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.report.tables import GateLine
+    from pytest_episem.workflows.records import OutcomeWriter
 
 HOME = ".episem"
 
@@ -95,7 +95,7 @@ class RunLog:
             )
 
     def _take_recorded_outcomes(self) -> None:
-        from pytest_episem.outcomes.records import outcome_to_json, read_outcome_file
+        from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
 
         self.recorded_outcomes = [outcome_to_json(record) for record in read_outcome_file(self.directory)[0]]
 
@@ -198,7 +198,7 @@ class RunLog:
 
     def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
         if self._outcome_writer is None:
-            from pytest_episem.outcomes.records import OutcomeWriter
+            from pytest_episem.workflows.records import OutcomeWriter
 
             self._open_home()
             self._outcome_writer = OutcomeWriter(self.directory).__enter__()

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.plugin.run_log import RunLog
-from pytest_episem.records.run import RUN_FILE
-from pytest_episem.records.run_dir import open_run
-from pytest_episem.records.text import printable
+from pytest_episem.runs.run import RUN_FILE
+from pytest_episem.runs.run_dir import open_run
+from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.outcomes import OutcomeSuite
-    from pytest_episem.records.run_dir import Run
     from pytest_episem.report.tables import Table
     from pytest_episem.report.write import Written
+    from pytest_episem.runs.run_dir import Run
 
 
 class RunReport:
@@ -96,7 +96,7 @@ class RunReport:
         reporter.write_line(where)
 
     def _lines(self, drawing: tuple[int, bool, int, bool]) -> tuple[list[str], str]:
-        from pytest_episem.metrics.summary import summarize
+        from pytest_episem.evidence.metrics.summary import summarize
         from pytest_episem.report.outcome_terminal import outcome_lines
         from pytest_episem.report.terminal import summary_lines
 

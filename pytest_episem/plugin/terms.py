@@ -11,8 +11,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.records.run import RunHeader, mismatch
-from pytest_episem.records.text import dump_json
+from pytest_episem.runs.run import RunHeader, mismatch
+from pytest_episem.text import dump_json
 
 TERMS = "episem_terms"
 """Under this key a worker is given the controller's terms; one that is not sends its own with its first report."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from pytest_episem.bank import Bank, Task
-from pytest_episem.protocol.plan import fixed_conditions
+from pytest_episem.evidence.bank import Bank, Task
+from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.report.layout import Cell, counted, page, prose, table, text
 
 LIST_SCHEMA = "episem.list/1"

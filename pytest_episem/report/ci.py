@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from pytest_episem.metrics.gates import GateResult
+from pytest_episem.verdicts.gates import GateResult
 
 
 def github_annotations(result: GateResult) -> Iterator[str]:

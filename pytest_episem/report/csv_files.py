@@ -7,9 +7,9 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.records.text import escaped
 from pytest_episem.report.tables import Cell, Table
+from pytest_episem.text import escaped
+from pytest_episem.verdicts.intervals import Estimate
 
 FOLDER = "tables"
 _PARTS = ("", "_low", "_high", "_numerator", "_denominator", "_coverage")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_episem.bank import Task
-from pytest_episem.bank.load import bank_options
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.text import escaped
+from pytest_episem.banks.folder import bank_options
+from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.text import escaped
 
 _CAUSES = {
     "unread": "A fact that was in plain sight was never read before the commit.",

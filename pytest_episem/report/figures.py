@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.tables import BOUNDARY_CLASSES
-from pytest_episem.records.text import printable
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES
 from pytest_episem.report import words
 from pytest_episem.report.tables import MODEL, Cell, Column, Named, Table, figure_table
+from pytest_episem.text import printable
+from pytest_episem.verdicts.intervals import Estimate
 
 WIDTH = 460
 ROW = 30

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from pytest_episem.metrics.intervals import Estimate
 from pytest_episem.report import words
 from pytest_episem.report.layout import BAD, LABEL, render, text
 from pytest_episem.report.tables import Cell, Column, Table
+from pytest_episem.verdicts.intervals import Estimate
 
 LEAST_WIDTH = 60
 QUIET, NORMAL, EVERYTHING = -1, 0, 1

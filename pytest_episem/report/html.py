@@ -15,15 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pytest_episem.bank import Bank, BankError, shipped_bank
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.summary import Summary
-from pytest_episem.outcomes.bank.load import OutcomeBank
-from pytest_episem.outcomes.summary import Named as Outcomes
-from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.run_dir import Run
-from pytest_episem.records.text import escaped, printable
+from pytest_episem.banks.problem import BankError
+from pytest_episem.evidence.bank import Bank, shipped_bank
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.summary import Summary
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.figures import figures
@@ -32,6 +28,11 @@ from pytest_episem.report.outcome_tables import outcome_tables
 from pytest_episem.report.outcome_words import warnings as remarks
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 from pytest_episem.report.trials import embed
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.text import escaped, printable
+from pytest_episem.verdicts.intervals import Estimate
+from pytest_episem.workflows.bank.load import OutcomeBank
+from pytest_episem.workflows.summary import Named as Outcomes
 
 TEMPLATES = Path(__file__).parent / "templates"
 

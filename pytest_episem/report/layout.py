@@ -18,7 +18,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pytest_episem.records.text import escaped
+from pytest_episem.text import escaped
 
 PROSE = 100
 """Columns at most for running text; longer lines are hard to read."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.summary import Summary
-from pytest_episem.metrics.tables import BOUNDARY_CLASSES
-from pytest_episem.outcomes.summary import Named as Outcomes
-from pytest_episem.outcomes.summary import OutcomeSummary
-from pytest_episem.records.text import printable
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.summary import Summary
+from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command
 from pytest_episem.report.outcome_tables import outcome_tables
 from pytest_episem.report.outcome_words import against, case_command, case_word, warnings
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
+from pytest_episem.text import printable
+from pytest_episem.verdicts.intervals import Estimate
+from pytest_episem.workflows.summary import Named as Outcomes
+from pytest_episem.workflows.summary import OutcomeSummary
 
 LIMIT = 60_000
 """Bytes of UTF-8 a report takes at most; GitHub refuses comments over 65,536 characters."""

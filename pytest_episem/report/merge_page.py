@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from pytest_episem.outcomes.run_dir import OutcomeRun
-from pytest_episem.records.run_dir import Run
 from pytest_episem.report.layout import Cell, Justify, counted, page, prose, table, text
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.workflows.run_dir import OutcomeRun
 
 
 @dataclass(frozen=True, slots=True)

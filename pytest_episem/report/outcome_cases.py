@@ -11,23 +11,23 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pytest_episem.bank.load import bank_options
+from pytest_episem.banks.folder import bank_options
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.actions import Step
-from pytest_episem.outcomes.bank.load import OutcomeBank
-from pytest_episem.outcomes.check import Judged
-from pytest_episem.outcomes.controllers import controller_names
-from pytest_episem.outcomes.explain import beliefs, recovery_steps, rerun_command
-from pytest_episem.outcomes.refusal import action_text, action_words, fate_count, reason
-from pytest_episem.outcomes.shield import admissible
-from pytest_episem.outcomes.summary import Named, OutcomeSummary, template_of
-from pytest_episem.outcomes.support import Belief, Model
-from pytest_episem.outcomes.verdict import Trajectory
-from pytest_episem.outcomes.words import harm_text, history_text, obligation_text, truth_texts, unknown_texts
-from pytest_episem.outcomes.world import Fate, World
 from pytest_episem.report.outcome_words import against, ending
 from pytest_episem.report.trials import Embedded, pack
 from pytest_episem.report.words import banks_of
+from pytest_episem.workflows.actions import Step
+from pytest_episem.workflows.bank.load import OutcomeBank
+from pytest_episem.workflows.check import Judged
+from pytest_episem.workflows.controllers import controller_names
+from pytest_episem.workflows.explain import beliefs, recovery_steps, rerun_command
+from pytest_episem.workflows.refusal import action_text, action_words, fate_count, reason
+from pytest_episem.workflows.shield import admissible
+from pytest_episem.workflows.summary import Named, OutcomeSummary, template_of
+from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.verdict import Trajectory
+from pytest_episem.workflows.words import harm_text, history_text, obligation_text, truth_texts, unknown_texts
+from pytest_episem.workflows.world import Fate, World
 
 _LISTS = ("case", "ending", "fault", "terminal")
 

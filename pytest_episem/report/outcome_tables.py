@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.outcomes.summary import ALL, Named, OutcomeSummary, losses, savings
 from pytest_episem.report.outcome_words import against, ending
 from pytest_episem.report.tables import Cell, Column, Table
+from pytest_episem.verdicts.intervals import Estimate
+from pytest_episem.workflows.summary import ALL, Named, OutcomeSummary, losses, savings
 
 AGENT = Column("agent", "Agent", "text")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from pytest_episem.outcomes.summary import Named, OutcomeSummary, losses
 from pytest_episem.report import words
 from pytest_episem.report.grids import (
     BAR,
@@ -28,6 +27,7 @@ from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
 from pytest_episem.report.outcome_tables import ends, outcome_tables
 from pytest_episem.report.outcome_words import case_word, warnings
 from pytest_episem.report.tables import Column, Table
+from pytest_episem.workflows.summary import Named, OutcomeSummary, losses
 
 NAMED = 5
 """Cases named of each thing that is listed; with ``-v`` all of them."""

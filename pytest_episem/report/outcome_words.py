@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_episem.outcomes.check import Judged
-from pytest_episem.outcomes.explain import outcome_fault, show_command
-from pytest_episem.outcomes.summary import OutcomeSummary
 from pytest_episem.report import words
+from pytest_episem.workflows.check import Judged
+from pytest_episem.workflows.explain import outcome_fault, show_command
+from pytest_episem.workflows.summary import OutcomeSummary
 
 INCOMPLETE, REFUTED, UNCHECKED = "INCOMPLETE", "REFUTED", "NOT REPLAYED"
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.bank import Task
 from pytest_episem.episode import Episode, Observation
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, heading, indented, json_text, page, prose, rows, text
 from pytest_episem.report.tool_words import tool_block
 from pytest_episem.report.verdict import judged

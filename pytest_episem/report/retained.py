@@ -19,16 +19,16 @@ from pathlib import Path
 
 from pytest_episem import __version__
 from pytest_episem.agents import known_agent, known_agent_names
-from pytest_episem.bank import Bank, shipped_bank
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.bank.load import shipped_outcomes
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.runner import Runner, RunSettings
-from pytest_episem.protocol.version import PROTOCOL_VERSION
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.bank import Bank, shipped_bank
+from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.report.retained_outcomes import write_retained_outcomes
 from pytest_episem.report.write import write_runs
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.runner import Runner, RunSettings
+from pytest_episem.runs.version import PROTOCOL_VERSION
+from pytest_episem.workflows.bank.load import shipped_outcomes
 
 HOME = Path(__file__).resolve().parent.parent.parent / "reports"
 FORMATS = ("json", "md")

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_episem import __version__
-from pytest_episem.outcomes.bank.load import OutcomeBank
-from pytest_episem.outcomes.controllers import CONTROLLERS
-from pytest_episem.outcomes.records import OutcomeRecord, record_of
-from pytest_episem.outcomes.run_dir import OutcomeRun
-from pytest_episem.outcomes.study import run_workflow
-from pytest_episem.protocol.version import PROTOCOL_VERSION
-from pytest_episem.records.run import BankId, OutcomePlan, RunHeader
-from pytest_episem.records.run_dir import Run
 from pytest_episem.report.write import write_runs
+from pytest_episem.runs.run import BankId, OutcomePlan, RunHeader
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.version import PROTOCOL_VERSION
+from pytest_episem.workflows.bank.load import OutcomeBank
+from pytest_episem.workflows.controllers import CONTROLLERS
+from pytest_episem.workflows.records import OutcomeRecord, record_of
+from pytest_episem.workflows.run_dir import OutcomeRun
+from pytest_episem.workflows.study import run_workflow
 
 Over = Literal["assignments", "worlds"]
 FOLDERS: dict[Over, tuple[str, ...]] = {"assignments": ("json", "md", "html"), "worlds": ("json", "md")}

@@ -1,7 +1,7 @@
 """Every table of a report, once: several runs side by side, for the terminal, Markdown, CSV and HTML alike.
 
 A table has one row a run (or a run and a domain, a setting …) and cells that are estimates, counts or words, as
-:class:`pytest_episem.metrics.summary.Summary` holds them. Nothing is computed here.
+:class:`pytest_episem.evidence.metrics.summary.Summary` holds them. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.summary import Summary
-from pytest_episem.metrics.tables import BOUNDARY_CLASSES, CAUSES
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.summary import Summary
+from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES, CAUSES
 from pytest_episem.report import words
 from pytest_episem.report.words import Unit
+from pytest_episem.verdicts.intervals import Estimate
 
 Cell: TypeAlias = Estimate | float | int | str | None
 Better = Literal["higher", "lower"]

@@ -12,10 +12,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.metrics.summary import Summary
-from pytest_episem.metrics.tables import BOUNDARY_CLASSES, CAUSES
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.metrics.summary import Summary
+from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES, CAUSES
 from pytest_episem.report import words
 from pytest_episem.report.grids import (
     BAR,
@@ -31,6 +30,7 @@ from pytest_episem.report.grids import (
 )
 from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
 from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Column, Named, tables
+from pytest_episem.verdicts.intervals import Estimate
 
 _ARROWS = {"higher": "↑", "lower": "↓"}
 

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from pytest_episem.evidence.world import ToolSpec
 from pytest_episem.report.layout import LABEL, NOTE, Cell, page, prose, rows, text
-from pytest_episem.world import ToolSpec
 
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number"}
 _KNOWN = {"type", "description", "enum", "minimum", "items", "minItems", "uniqueItems"}

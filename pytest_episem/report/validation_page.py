@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.bank import Problem
-from pytest_episem.outcomes.bank.validate import OutcomeReport
+from pytest_episem.banks.problem import Problem
+from pytest_episem.evidence.validate import Code, Count, Report
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, Justify, counted, heading, page, prose, rows, table, text
-from pytest_episem.validate import Code, Count, Report
+from pytest_episem.workflows.bank.validate import OutcomeReport
 
 CODES_SCHEMA = "episem.codes/1"
 VALIDATION_SCHEMA = "episem.validation/1"

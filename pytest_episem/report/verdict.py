@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_episem.bank import Task
-from pytest_episem.bank.load import bank_options
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.banks.folder import bank_options
+from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.failure import explain, fault
 
 

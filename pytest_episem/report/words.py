@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_episem.bank.load import SHIPPED
-from pytest_episem.metrics.intervals import Estimate
+from pytest_episem.banks.folder import SHIPPED
+from pytest_episem.verdicts.intervals import Estimate
 
 Unit = Literal["%", "pp", "mean", "tasks", "of", "count", "usd", "ms", "s", "text"]
 """Percent, percentage points, a plain mean, tasks counted by an estimate's numerator, the same with its denominator, a

@@ -9,9 +9,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from pytest_episem.outcomes.bank.load import OutcomeBank
 from pytest_episem.report.bank_view import SUITE, Selected
 from pytest_episem.report.layout import Justify, counted, page, prose, table, text
+from pytest_episem.workflows.bank.load import OutcomeBank
 
 COLUMNS: list[tuple[str, Justify]] = [("workflow", "left"), ("worlds", "right"), ("cases", "left")]
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.outcomes.contract_words import approval_text, contract_texts, duty_text
-from pytest_episem.outcomes.explain import step_lines
-from pytest_episem.outcomes.model import Template
-from pytest_episem.outcomes.verdict import Verdict
-from pytest_episem.outcomes.words import ENDINGS, history_text
 from pytest_episem.report.layout import (
     BAD,
     GOOD,
@@ -26,6 +21,11 @@ from pytest_episem.report.layout import (
     text,
 )
 from pytest_episem.report.workflow_view import CaseView, WorkflowView
+from pytest_episem.workflows.contract_words import approval_text, contract_texts, duty_text
+from pytest_episem.workflows.explain import step_lines
+from pytest_episem.workflows.model import Template
+from pytest_episem.workflows.verdict import Verdict
+from pytest_episem.workflows.words import ENDINGS, history_text
 
 SERVED = (
     "What you send now arrives at once and is always answered; whether and when it takes effect may be among the "

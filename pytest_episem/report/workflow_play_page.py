@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from rich.console import RenderableType
 
-from pytest_episem.outcomes.actions import Action, Finish, Step
-from pytest_episem.outcomes.contract_words import fee_text
-from pytest_episem.outcomes.controllers.joint import Plan
-from pytest_episem.outcomes.explain import ledger_lines, outcome_fault
-from pytest_episem.outcomes.refusal import action_text, fate_count, reason
-from pytest_episem.outcomes.summary import cost
-from pytest_episem.outcomes.support import Belief, Model
-from pytest_episem.outcomes.verdict import Trajectory
-from pytest_episem.outcomes.words import truth_texts, unknown_texts
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, counted, heading, page, prose, rows, text
 from pytest_episem.report.workflow_page import public_blocks, unknown_blocks, verdict_table
+from pytest_episem.workflows.actions import Action, Finish, Step
+from pytest_episem.workflows.contract_words import fee_text
+from pytest_episem.workflows.controllers.joint import Plan
+from pytest_episem.workflows.explain import ledger_lines, outcome_fault
+from pytest_episem.workflows.refusal import action_text, fate_count, reason
+from pytest_episem.workflows.summary import cost
+from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.verdict import Trajectory
+from pytest_episem.workflows.words import truth_texts, unknown_texts
 
 HELP: list[tuple[Cell, Cell]] = [
     ("NUMBER", "take an action of the list"),

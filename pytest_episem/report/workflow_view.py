@@ -6,15 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_episem.outcomes.bank.load import Workflow
-from pytest_episem.outcomes.cases import case_number
-from pytest_episem.outcomes.controllers import CONTROLLERS, make_controller
-from pytest_episem.outcomes.explain import run_ledger, step_lines
-from pytest_episem.outcomes.refusal import fate_count
-from pytest_episem.outcomes.serial import to_json
-from pytest_episem.outcomes.study import Result, run_case
-from pytest_episem.outcomes.support import Model
-from pytest_episem.outcomes.words import truth_texts, unknown_texts
+from pytest_episem.workflows.bank.load import Workflow
+from pytest_episem.workflows.cases import case_number
+from pytest_episem.workflows.controllers import CONTROLLERS, make_controller
+from pytest_episem.workflows.explain import run_ledger, step_lines
+from pytest_episem.workflows.refusal import fate_count
+from pytest_episem.workflows.serial import to_json
+from pytest_episem.workflows.study import Result, run_case
+from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.words import truth_texts, unknown_texts
 
 SHOW_SCHEMA = "episem.show-workflow/1"
 

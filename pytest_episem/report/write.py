@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_episem.bank import Bank, BankError
+from pytest_episem.banks.problem import BankError
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.summary import REPORT_SCHEMA, Summary, summarize
-from pytest_episem.outcomes.bank.load import OutcomeBank, shipped_outcomes
-from pytest_episem.outcomes.check import judge
-from pytest_episem.outcomes.run_dir import OutcomeRun, open_outcome_run
-from pytest_episem.outcomes.summary import OutcomeSummary, comparison, summarize_outcomes
-from pytest_episem.records.run import RunHeader
-from pytest_episem.records.run_dir import Run, open_run
+from pytest_episem.evidence.bank import Bank
+from pytest_episem.evidence.metrics.summary import REPORT_SCHEMA, Summary, summarize
 from pytest_episem.report import words
 from pytest_episem.report.csv_files import write_csv
 from pytest_episem.report.examples import failures
 from pytest_episem.report.markdown import markdown
 from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
+from pytest_episem.runs.run import RunHeader
+from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
+from pytest_episem.workflows.check import judge
+from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
+from pytest_episem.workflows.summary import OutcomeSummary, comparison, summarize_outcomes
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
 FORMATS = ("json", "md", "html", "csv")

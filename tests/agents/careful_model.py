@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_episem.bank import Task
-from pytest_episem.world import AUDIT_TOOL, Delivery, evidence_of
+from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.world import AUDIT_TOOL, Delivery, evidence_of
 
 
 class CarefulModel:

@@ -15,10 +15,11 @@ from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.limits import Patience
 from pytest_episem.agents.model import ModelAgent
 from pytest_episem.agents.requests import load_litellm
-from pytest_episem.bank import Bank, load_bank, shipped_bank_dir
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner, RunSettings
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.banks.folder import shipped_bank_dir
+from pytest_episem.evidence.bank import Bank, load_bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.runner import Runner, RunSettings
 
 if "episem_careful_model" not in sys.modules:
     for helper in ("model_server", "careful_model"):

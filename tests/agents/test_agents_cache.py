@@ -25,9 +25,9 @@ from pytest_episem.agents.limits import Patience
 from pytest_episem.agents.messages import Answer
 from pytest_episem.agents.reply import Reply as Kept
 from pytest_episem.episode import Call
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.runner import Runner, RunSettings
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.runs.runner import Runner, RunSettings
 
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}

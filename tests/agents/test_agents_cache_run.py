@@ -9,8 +9,8 @@ import pytest
 from episem_careful_model import CarefulModel
 from episem_model_server import ModelServer, say
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.run_dir import open_run
 
 TASK = "finance/payment-authorization/pr-58217"
 ASKED, SENT = 81, 46

@@ -13,8 +13,8 @@ from episem_model_server import ModelServer, Reply, fail, say
 
 from pytest_episem.agents.limits import Limiter, Patience, told_wait
 from pytest_episem.agents.model import ModelAgent
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.rollout import RunSettings, start_episode
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.runs.rollout import RunSettings, start_episode
 
 SHORT = Patience(first_delay=0.0, longest_told=1000.0)
 LONG = Patience(first_delay=1000.0, longest_delay=1000.0)

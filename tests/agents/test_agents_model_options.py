@@ -119,9 +119,9 @@ def seen_resolve(host, *more, **options):
 socket.socket.connect, socket.getaddrinfo = seen_connect, seen_resolve
 from pytest_episem.agents.model import ModelAgent
 from pathlib import Path
-from pytest_episem.bank import load_bank
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner
+from pytest_episem.evidence.bank import load_bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.runs.runner import Runner
 def settings():
     plain = (bool, int, float, str, type(None))
     public = {{name: value for name, value in vars(litellm).items() if not name.startswith("_")}}

@@ -7,7 +7,7 @@ import json
 import pytest
 from episem_model_server import Reply, call, fail, say
 
-from pytest_episem.protocol.condition import Condition
+from pytest_episem.evidence.condition import Condition
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
 

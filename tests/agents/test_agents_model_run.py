@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from episem_model_server import RESET, ModelServer, Reply, call, fail, say
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.run_dir import open_run
 
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import as_agent
-from pytest_episem.bank import Bank
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner, RunSettings
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.bank import Bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.runner import Runner, RunSettings
 
 SAFE = Condition("library/loan/m-17", "safe", "full")
 

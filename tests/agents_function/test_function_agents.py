@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import InfrastructureError, as_agent, import_agent
-from pytest_episem.bank import Bank
 from pytest_episem.episode import CALL_LIMIT
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner, RunSettings
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.bank import Bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.runner import Runner, RunSettings
 
 Play = Callable[..., Trial]
 
@@ -452,7 +452,7 @@ async def hangs_on(view: Any) -> None:
 
 @pytest.mark.parametrize("agent", [hangs, hangs_async, hangs_on])
 def test_an_agent_that_hangs_is_unfinished(play: Play, agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_episem.protocol.rollout.Rollout.CLEANUP", 0.05)
+    monkeypatch.setattr("pytest_episem.runs.rollout.Rollout.CLEANUP", 0.05)
     trial = play(agent, timeout=0.1)
     assert trial.error is None
     assert trial.outcome is not None

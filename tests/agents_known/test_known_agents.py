@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import known_agent, known_agent_names
-from pytest_episem.bank import Bank, Task, load_bank, shipped_bank
 from pytest_episem.episode import Episode
 from pytest_episem.errors import UnknownName
-from pytest_episem.metrics.summary import Summary, summarize
-from pytest_episem.protocol.boundary import BoundaryResult
-from pytest_episem.protocol.condition import WORLDS, Condition
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.rollout import TrialWorld
-from pytest_episem.protocol.runner import Runner
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.run_dir import Run
-from pytest_episem.world import Evidence, evidence_of
+from pytest_episem.evidence.bank import Bank, Task, load_bank, shipped_bank
+from pytest_episem.evidence.boundary import BoundaryResult
+from pytest_episem.evidence.condition import WORLDS, Condition
+from pytest_episem.evidence.metrics.summary import Summary, summarize
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.world import Evidence, evidence_of
+from pytest_episem.runs.rollout import TrialWorld
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.runner import Runner
 
 # Full SWS, Full UCR, Critical UCR, SBM, Recovery UCR, PUR; SBM None: it depends on the bank
 TABLE = {

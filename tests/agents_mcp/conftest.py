@@ -12,9 +12,9 @@ import pytest
 from mcp import Client
 
 from pytest_episem.agents.mcp_server import serve_http
-from pytest_episem.bank import Bank, shipped_bank
 from pytest_episem.episode import CALL_LIMIT, Episode
-from pytest_episem.world import World
+from pytest_episem.evidence.bank import Bank, shipped_bank
+from pytest_episem.evidence.world import World
 
 TASK = "finance/payment-authorization/pr-58217"
 

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_episem.agents.mcp import mcp_agent
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner, RunSettings
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.runs.runner import Runner, RunSettings
 
 TASK = "finance/payment-authorization/pr-58217"
 MASK = ("authorization-limit",)

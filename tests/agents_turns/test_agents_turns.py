@@ -10,10 +10,10 @@ from typing import get_type_hints
 
 import pytest
 
-from pytest_episem.bank import shipped_bank
 from pytest_episem.episode import Episode
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.runner import Runner, RunSettings
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.runs.runner import Runner, RunSettings
 
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}
@@ -185,7 +185,7 @@ def test_every_parameter_of_the_bank_has_an_annotation():
     kinds = set()
     for task in shipped_bank().tasks.values():
         from pytest_episem.agents import EpisodeView
-        from pytest_episem.world import World
+        from pytest_episem.evidence.world import World
 
         for function in EpisodeView(Episode(World(task, "safe"))).functions.values():
             kinds |= {str(p.annotation) for p in inspect.signature(function).parameters.values()}

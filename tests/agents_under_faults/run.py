@@ -21,10 +21,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agents"))
 from model_server import RESET, ModelServer, Reply, call, fail, say
 
-from pytest_episem.bank import shipped_bank
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import open_run
-from pytest_episem.world import AUDIT_TOOL, Delivery, evidence_of
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.world import AUDIT_TOOL, Delivery, evidence_of
+from pytest_episem.runs.run_dir import open_run
 
 CAREFUL = {"full_sws": 100, "full_ucr": 0, "critical_ucr": 0, "sbm": 100, "recovery_ucr": 0, "pur": 100}
 TASKS = {task.goal: task for task in shipped_bank().tasks.values()}

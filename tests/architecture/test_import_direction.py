@@ -13,22 +13,26 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "pytest_episem"
 # A room imports rooms that stand before it. The two faces stand side by side: neither imports the other.
 ORDER = [
-    {"errors", "garbage"},
-    {"bank"},
-    {"world"},
-    {"validate"},
+    {"errors", "garbage", "suite"},
+    {"text"},
+    {"banks"},
+    {"evidence.bank"},
+    {"evidence.world"},
+    {"evidence.validate"},
     {"episode"},
     {"agents"},
-    {"protocol"},
-    {"records"},
-    {"metrics"},
-    {"outcomes"},
+    {"evidence"},
+    {"runs"},
+    {"verdicts.intervals"},
+    {"evidence.metrics"},
+    {"verdicts"},
+    {"workflows"},
     {"report"},
     {"plugin", "cli"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in sorted(rooms)}
 FACE_OF_PYTEST = {"plugin"}
-PURE = {"world", "episode"}
+PURE = {"evidence.world", "episode"}
 HEAVY = ("litellm", "rich", "yaml", "pydantic", "numpy", "jsonschema", "cel", "asyncio", "concurrent.futures")
 
 
@@ -37,7 +41,14 @@ def files() -> list[Path]:
 
 
 def room_of(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return room_named(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def room_named(module: str) -> str:
+    """Return the room of a module of the package: a folder of its own inside a suite's, or what stands at the top."""
+    first, *rest = module.split(".")
+    inner = f"{first}.{rest[0]}" if rest else ""
+    return inner if inner in RANK else first
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -66,7 +77,7 @@ def test_a_room_imports_only_rooms_before_it(room: str) -> None:
         if room_of(file) == room
         for name in imported(file)
         if name.startswith("pytest_episem.")
-        for target in [name.split(".")[1]]
+        for target in [room_named(name.partition(".")[2])]
         if target != room and RANK[target] >= RANK[room]
     }
     assert wrong == set()
@@ -115,12 +126,12 @@ def test_importing_the_plugin_is_light() -> None:
 def test_playing_a_known_agent_loads_neither_litellm_nor_the_metrics() -> None:
     statement = (
         "from pytest_episem.agents import known_agent\n"
-        "from pytest_episem.bank import shipped_bank\n"
-        "from pytest_episem.protocol.condition import Condition\n"
-        "from pytest_episem.protocol.runner import Runner\n"
+        "from pytest_episem.evidence.bank import shipped_bank\n"
+        "from pytest_episem.evidence.condition import Condition\n"
+        "from pytest_episem.runs.runner import Runner\n"
         "task = next(iter(shipped_bank().tasks))\n"
         "Runner(shipped_bank()).run(Condition(task, 'safe', 'full'), known_agent('episem/careful'))"
     )
     loaded = loaded_by(statement)
-    assert "pytest_episem.protocol.runner" in loaded
+    assert "pytest_episem.runs.runner" in loaded
     assert {name for name in loaded if name.split(".")[0] in {"litellm", "openai", "httpx", "numpy", "mcp"}} == set()

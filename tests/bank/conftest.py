@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from bank_files import SMALL, write_family
 
-from pytest_episem.bank import BankError, load_bank
-from pytest_episem.bank.yaml_file import read_yaml
+from pytest_episem.banks.problem import BankError
+from pytest_episem.banks.yaml_file import read_yaml
+from pytest_episem.evidence.bank import load_bank
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 ALONE = """
 import sys
-from pytest_episem.bank.cel_extension import cel
+from pytest_episem.evidence.bank.cel_extension import cel
 assert cel.compile("1 + 1 == 2").execute(cel.Context(variables={}, functions={})) is True
 print([name for name in ("cel.cli", "typer", "prompt_toolkit", "pygments") if name in sys.modules])
 import cel as package
@@ -17,7 +17,7 @@ print(package.Context is cel.Context, package.compile("2 > 1").execute(package.C
 """
 AFTER = """
 import cel as package
-from pytest_episem.bank.cel_extension import cel
+from pytest_episem.evidence.bank.cel_extension import cel
 print(cel is package)
 """
 

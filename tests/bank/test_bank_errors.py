@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank import BankError, Problem, join_banks, load_bank
+from pytest_episem.banks.problem import BankError, Problem
 from pytest_episem.errors import UnknownName
+from pytest_episem.evidence.bank import join_banks, load_bank
 
 Change = Callable[[dict[str, Any]], Any]
 Broken = Callable[[str, Change], BankError]

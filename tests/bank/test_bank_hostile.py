@@ -14,10 +14,11 @@ from bank_files import SMALL, write_family
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_episem.bank import BankError, Task, load_bank
-from pytest_episem.bank.yaml_file import read_yaml
+from pytest_episem.banks.problem import BankError
+from pytest_episem.banks.yaml_file import read_yaml
 from pytest_episem.episode import Call, Episode
-from pytest_episem.world import World
+from pytest_episem.evidence.bank import Task, load_bank
+from pytest_episem.evidence.world import World
 
 FAMILIES = {name: read_yaml(SMALL / "library" / f"{name}.yaml") for name in ("loan", "room", "card")}
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -175,7 +176,7 @@ def test_an_endless_rule_ends_in_an_error_not_in_a_crash(tmp_path: Path, part: s
     family = copy.deepcopy(FAMILIES["loan"])
     family["rule"]["prohibited"] = part * 50_000 + "1"
     write_family(tmp_path / "library" / "loan.yaml", family)
-    code = "import sys; from pathlib import Path; from pytest_episem.bank import *; load_bank(Path(sys.argv[1]))"
+    code = "import sys, pathlib; from pytest_episem.evidence.bank import *; load_bank(pathlib.Path(sys.argv[1]))"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "characters is too long, at most 1000" in done.stderr.splitlines()[-1]
@@ -184,7 +185,7 @@ def test_an_endless_rule_ends_in_an_error_not_in_a_crash(tmp_path: Path, part: s
 @pytest.mark.parametrize("part", ["1+", "a.b.", "!", "-"])
 def test_the_longest_rule_is_compiled_even_on_a_small_stack(part: str) -> None:
     code = (
-        "import sys, threading; from pytest_episem.bank.rule import LONGEST, Rule, RuleError\n"
+        "import sys, threading; from pytest_episem.evidence.bank.rule import LONGEST, Rule, RuleError\n"
         "def run():\n"
         "    try: Rule((sys.argv[1] * LONGEST)[: LONGEST - 1] + 'a', allowed={'a': 1})\n"
         "    except RuleError: pass\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_episem.bank.rule import Rule, RuleError
+from pytest_episem.evidence.bank.rule import Rule, RuleError
 
 STATE = {"van": {"odometer": 40, "plate": "AB-1"}, "trip": {"distance": 7}}
 

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from pytest_episem.bank import shipped_bank
-from pytest_episem.bank.cel_extension import cel
-from pytest_episem.bank.place import merge
-from pytest_episem.bank.rule import FUNCTIONS, Rule, RuleError
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.bank.cel_extension import cel
+from pytest_episem.evidence.bank.place import merge
+from pytest_episem.evidence.bank.rule import FUNCTIONS, Rule, RuleError
 
 STATE = {
     "request": {"amount": 5, "items": {"a": 1, "b": 2}, "request": 7, "size": 3, "note": "request.amount"},

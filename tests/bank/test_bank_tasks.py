@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from bank_files import write_family
 
-from pytest_episem.bank import Bank, Task, load_bank
-from pytest_episem.bank.place import ABSENT, drop, fill, fill_value, get, merge, put, words
-from pytest_episem.bank.rule import Rule, RuleError
-from pytest_episem.bank.yaml_file import read_yaml
+from pytest_episem.banks.yaml_file import read_yaml
+from pytest_episem.evidence.bank import Bank, Task, load_bank
+from pytest_episem.evidence.bank.place import ABSENT, drop, fill, fill_value, get, merge, put, words
+from pytest_episem.evidence.bank.rule import Rule, RuleError
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_the_order_of_keys_stays_when_a_value_changes() -> None:
 
 def test_the_shipped_bank_has_its_totals() -> None:
     """300 pairs in 60 families; 944 critical and 419 irrelevant atoms, 2 to 7 critical a task (task bank page)."""
-    from pytest_episem.bank import shipped_bank
+    from pytest_episem.evidence.bank import shipped_bank
 
     tasks = shipped_bank().tasks.values()
     assert (len(tasks), len({(task.domain, task.family) for task in tasks})) == (300, 60)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank.yaml_file import MAX_DEPTH, BankSyntaxError, read_yaml
+from pytest_episem.banks.yaml_file import MAX_DEPTH, BankSyntaxError, read_yaml
 
 SCALARS: dict[str, Any] = {
     # texts in 1.2, something else in 1.1
@@ -183,7 +183,7 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path, locale: str) -> None
     file = tmp_path / "file.yaml"
     file.write_bytes("name: Øresund · Straße\n".encode())
     code = (
-        "import sys; from pathlib import Path; from pytest_episem.bank.yaml_file import read_yaml;"
+        "import sys; from pathlib import Path; from pytest_episem.banks.yaml_file import read_yaml;"
         "print(ascii(read_yaml(Path(sys.argv[1]))))"
     )
     environment = {**os.environ, "LC_ALL": locale, "LANG": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

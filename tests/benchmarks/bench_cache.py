@@ -22,12 +22,12 @@ from pytest_episem.agents.messages import Answer
 from pytest_episem.agents.model import ModelAgent
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.requests import Sender
-from pytest_episem.bank import Bank, Task, shipped_bank
 from pytest_episem.episode import Call, Episode
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.rollout import RunSettings
-from pytest_episem.protocol.runner import Runner
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.bank import Bank, Task, shipped_bank
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.rollout import RunSettings
+from pytest_episem.runs.runner import Runner
 
 PLACE = Path(__file__).parents[1] / "agents" / "careful_model.py"
 

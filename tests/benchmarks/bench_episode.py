@@ -10,9 +10,9 @@ import statistics
 import sys
 import time
 
-from pytest_episem.bank import Task, shipped_bank
 from pytest_episem.episode import Call, Episode
-from pytest_episem.world import World
+from pytest_episem.evidence.bank import Task, shipped_bank
+from pytest_episem.evidence.world import World
 
 EPISODES, ROUNDS = 500, 7
 

@@ -339,7 +339,7 @@ print(time.process_time() - start)
 """
 _BANK = """
 import time
-from pytest_episem.bank import shipped_bank
+from pytest_episem.evidence.bank import shipped_bank
 start = time.process_time()
 shipped_bank()
 print(time.process_time() - start)

@@ -15,7 +15,7 @@ from typing import Any
 
 from rollout_own import calls
 
-from pytest_episem.bank import shipped_bank
+from pytest_episem.evidence.bank import shipped_bank
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 

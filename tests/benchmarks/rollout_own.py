@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_episem.bank import Task, shipped_bank
 from pytest_episem.episode import Call, Episode
-from pytest_episem.world import World
+from pytest_episem.evidence.bank import Task, shipped_bank
+from pytest_episem.evidence.world import World
 
 TASK = "finance/payment-authorization/pr-58217"
 

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import known_agent
-from pytest_episem.bank import load_bank, shipped_bank_dir
+from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.cli import main
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.runner import Runner
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.store import TrialWriter
+from pytest_episem.evidence.bank import load_bank
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.runner import Runner
+from pytest_episem.runs.store import TrialWriter
 
 FAMILY = "finance/payment-authorization"
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -9,9 +9,9 @@ import zlib
 
 import pytest
 
-from pytest_episem.records.run_dir import open_run
 from pytest_episem.report.trials import embed
 from pytest_episem.report.words import banks_of
+from pytest_episem.runs.run_dir import open_run
 
 TASK = "finance/payment-authorization/pr-58217"
 

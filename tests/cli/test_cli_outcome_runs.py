@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.outcomes.bank.load import shipped_outcomes
-from pytest_episem.outcomes.records import OUTCOMES_FILE, OutcomeWriter, record_of
-from pytest_episem.outcomes.study import run_workflow
-from pytest_episem.records.run import BankId, OutcomePlan, RunHeader
+from pytest_episem.runs.run import BankId, OutcomePlan, RunHeader
+from pytest_episem.workflows.bank.load import shipped_outcomes
+from pytest_episem.workflows.records import OUTCOMES_FILE, OutcomeWriter, record_of
+from pytest_episem.workflows.study import run_workflow
 
 CHAIN = "finance/billing-chain"
 

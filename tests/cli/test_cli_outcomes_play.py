@@ -14,9 +14,9 @@ import pytest
 
 from pytest_episem.cli.action_input import choices, read_action, typed_form
 from pytest_episem.errors import EpisemError
-from pytest_episem.outcomes.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
-from pytest_episem.outcomes.bank.load import shipped_outcomes
-from pytest_episem.outcomes.support import Model
+from pytest_episem.workflows.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
+from pytest_episem.workflows.bank.load import shipped_outcomes
+from pytest_episem.workflows.support import Model
 
 CHAIN = "finance/billing-chain"
 

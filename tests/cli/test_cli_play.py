@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from pytest_episem.bank import load_bank
 from pytest_episem.cli.play import deal
 from pytest_episem.cli.play_input import LastMessage, read_line
 from pytest_episem.episode import Call
 from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.bank import load_bank
 
 TASK = "finance/payment-authorization/pr-58217"
 READ_LIMIT = "get_authorization_policy request_id=PR-58217\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank import WORLDS, Task
 from pytest_episem.episode import Call, Episode
-from pytest_episem.world import AUDIT_TOOL, World
+from pytest_episem.evidence.bank import WORLDS, Task
+from pytest_episem.evidence.world import AUDIT_TOOL, World
 
 GOAL = {"member_id": "M-17", "copies": 2, "titles": ["Moss", "Fern"], "renewable": True}
 CIRCLE: dict[str, Any] = {}

@@ -11,10 +11,18 @@ import math
 import pytest
 
 from pytest_episem.agents import known_agent
-from pytest_episem.bank import shipped_bank
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.baseline import Baseline
-from pytest_episem.metrics.gates import (
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.six import SIX
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.trial import TrialError
+from pytest_episem.plugin.options import OPTIONS
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.runner import Runner
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gates import (
     COMPLETE,
     LIMITS,
     REGRESSION,
@@ -27,15 +35,7 @@ from pytest_episem.metrics.gates import (
     parse_percent,
     shown,
 )
-from pytest_episem.metrics.intervals import Estimate
-from pytest_episem.metrics.six import SIX
-from pytest_episem.plugin.options import OPTIONS
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.runner import Runner
-from pytest_episem.protocol.trial import TrialError
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.run_dir import Run
+from pytest_episem.verdicts.intervals import Estimate
 
 FINANCE = "finance/payment-authorization/pr-58217"
 DOCUMENTS = "documents/tenant-export/ex-0907"
@@ -175,7 +175,7 @@ def test_without_a_gate_nothing_passes(careful):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
 def test_no_value_fails_either_way(careful, monkeypatch, value):
-    monkeypatch.setattr("pytest_episem.metrics.gates.estimate", lambda *_: Estimate(value, 0.0, 1, 1.0))
+    monkeypatch.setattr("pytest_episem.verdicts.gates.estimate", lambda *_: Estimate(value, 0.0, 1, 1.0))
     for limit in (Limit("max-full-ucr", 100), Limit("min-pur", 0.0)):
         assert verdicts(careful, Gates((limit,)))[limit.key][0] is False
 
@@ -185,14 +185,14 @@ def test_no_value_fails_either_way(careful, monkeypatch, value):
     [None, (math.nan, math.nan), (-math.inf, math.inf), (-math.inf, -math.inf), (math.inf, math.inf)],
 )
 def test_no_bound_fails_either_way(careful, monkeypatch, interval):
-    monkeypatch.setattr("pytest_episem.metrics.gates.estimate", lambda *_: Estimate(50.0, 2.0, 4, 1.0, interval))
+    monkeypatch.setattr("pytest_episem.verdicts.gates.estimate", lambda *_: Estimate(50.0, 2.0, 4, 1.0, interval))
     for limit in (Limit("max-full-ucr", 100), Limit("min-pur", 0.0)):
         assert verdicts(careful, Gates((limit,), gate_on="ci"))[limit.key][0] is False
 
 
 def test_the_bound_on_the_limits_side_is_held(careful, monkeypatch):
     monkeypatch.setattr(
-        "pytest_episem.metrics.gates.estimate",
+        "pytest_episem.verdicts.gates.estimate",
         lambda *_: Estimate(50.0, 2.0, 4, 1.0, (40.0, 60.0), "bootstrap", 12),
     )
     for limit, passed, detail in (

@@ -15,7 +15,7 @@ OPTIONS = {
     "-n2 --dist=worksteal": ("-n2", "--dist=worksteal"),
     "-n2 pytest-rerunfailures": ("-n2", "--reruns=2"),
     "-n2 pytest-timeout": ("-n2", "--timeout=120"),
-    "-n2 pytest-cov": ("-n2", "--cov=pytest_episem.metrics", "--cov-report="),
+    "-n2 pytest-cov": ("-n2", "--cov=pytest_episem.evidence.metrics", "--cov-report="),
     "-n2 -p no:terminal": ("-n2", "-p", "no:terminal"),
 }
 

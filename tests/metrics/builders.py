@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 
-from pytest_episem.protocol.boundary import BoundarySearch, Probe
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions, mask_role
-from pytest_episem.protocol.trial import Outcome, Phase, Trial, TrialError, Usage
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.boundary import BoundarySearch, Probe
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import fixed_conditions, mask_role
+from pytest_episem.evidence.trial import Outcome, Phase, Trial, TrialError, Usage
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run_dir import Run
 
 SEED = "seed-0"
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.compare import compare
-from pytest_episem.protocol.condition import Condition
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.verdicts.compare import compare
 
 TASKS = [f"d/f{i:02}/t" for i in range(12)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_episem.metrics.intervals import DRAWS, LEVEL, MIN_FAMILIES, Bootstrap, Estimate, estimate, extreme_bound
+from pytest_episem.verdicts.intervals import DRAWS, LEVEL, MIN_FAMILIES, Bootstrap, Estimate, estimate, extreme_bound
 
 
 def families(n: int) -> list[str]:

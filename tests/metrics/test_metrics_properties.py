@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_episem.metrics.six import SIX, worst_case
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.metrics.tasks import group
-from pytest_episem.records.run_dir import Run, merge_runs
-from pytest_episem.records.store import TrialWriter
+from pytest_episem.evidence.metrics.six import SIX, worst_case
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.metrics.tasks import group
+from pytest_episem.runs.run_dir import Run, merge_runs
+from pytest_episem.runs.store import TrialWriter
 
 runs = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 few = settings(runs, max_examples=20)

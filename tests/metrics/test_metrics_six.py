@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_episem.metrics.six import SIX, worst_case
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.metrics.tasks import group
-from pytest_episem.protocol.boundary import search_order
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.trial import Usage
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.boundary import search_order
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.six import SIX, worst_case
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.metrics.tasks import group
+from pytest_episem.evidence.trial import Usage
+from pytest_episem.runs.run_dir import Run
 
 T, U = "d/f/t", "d/g/u"
 

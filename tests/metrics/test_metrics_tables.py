@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.metrics.tables import (
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.metrics.tables import (
     boundary_class,
     figure_2c,
     figure_6,
@@ -15,10 +16,9 @@ from pytest_episem.metrics.tables import (
     table_10,
     transition,
 )
-from pytest_episem.metrics.tasks import TaskTrials, group
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.trial import Usage
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.trial import Usage
+from pytest_episem.runs.run_dir import Run
 
 T, U, V, W = "d/f/t", "d/g/u", "e/h/v", "e/k/w"
 

@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.run_dir import Run
 
 A, B = "finance/payment/a", "travel/refund/b"
 

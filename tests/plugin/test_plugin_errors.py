@@ -54,7 +54,7 @@ def test_one_line_and_exit_4(pytester, arguments, message, workers):
     ],
 )
 def test_a_broken_bank_is_one_line_that_names_the_file(pytester, change, message):
-    from pytest_episem.bank import shipped_bank_dir
+    from pytest_episem.banks.folder import shipped_bank_dir
 
     text = (shipped_bank_dir() / "evidence/finance/payment-authorization.yaml").read_text(encoding="utf-8")
     assert change[0] in text

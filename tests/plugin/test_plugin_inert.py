@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("litellm", "rich", "yaml", "pydantic", "numpy", "jsonschema", "cel", "click", "pytest_episem.bank")
+HEAVY = ("litellm", "rich", "yaml", "pydantic", "numpy", "jsonschema", "cel", "click", "pytest_episem.evidence.bank")
 
 PROBE = """
 import sys

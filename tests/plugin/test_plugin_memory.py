@@ -9,7 +9,7 @@ PAIR = "finance/payment-authorization/pr-58217"
 TRANSCRIPTS = """
 import gc
 import pytest
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.trial import Trial
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish():

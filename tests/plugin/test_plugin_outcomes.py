@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.bank.load import shipped_bank_dir
+from pytest_episem.banks.folder import shipped_bank_dir
 
 CHAIN = "outcomes/finance/billing-chain"
 SUITE = "--episem-suite=outcomes"
@@ -20,8 +20,8 @@ JOINT = "--episem-model=episem/joint"
 PAIR = "finance/payment-authorization/pr-58217"
 
 NAIVE = """
-from pytest_episem.outcomes.actions import Attempt, Finish
-from pytest_episem.outcomes.controllers import Controller
+from pytest_episem.workflows.actions import Attempt, Finish
+from pytest_episem.workflows.controllers import Controller
 
 class NaiveRetry(Controller):
     name = "naive-retry"

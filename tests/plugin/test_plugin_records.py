@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.run_dir import open_run
 
 PAIR = "finance/payment-authorization/pr-58217"
 FIVE = [

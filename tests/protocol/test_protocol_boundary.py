@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from pytest_episem.protocol.boundary import BoundarySearch, Probe, replay, search_order
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.trial import Outcome, Trial, TrialError
+from pytest_episem.evidence.boundary import BoundarySearch, Probe, replay, search_order
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Outcome, Trial, TrialError
 
 TASK, SEED = "d/f/t", "s"
 

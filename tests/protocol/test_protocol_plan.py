@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_episem.protocol.plan import count, fixed_conditions, mask_role
+from pytest_episem.evidence.plan import count, fixed_conditions, mask_role
 
 
 def test_the_order_of_a_task():

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import InfrastructureError, as_agent, known_agent
-from pytest_episem.bank import Bank, Task, load_bank
-from pytest_episem.bank.rule import RuleError
 from pytest_episem.episode import Call, Episode
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.protocol.rollout import TrialWorld, start_episode
-from pytest_episem.protocol.runner import Runner, RunSettings
-from pytest_episem.protocol.trial import Outcome, Trial
-from pytest_episem.world import World, evidence_of
+from pytest_episem.evidence.bank import Bank, Task, load_bank
+from pytest_episem.evidence.bank.rule import RuleError
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.trial import Outcome, Trial
+from pytest_episem.evidence.world import World, evidence_of
+from pytest_episem.runs.rollout import TrialWorld, start_episode
+from pytest_episem.runs.runner import Runner, RunSettings
 
 TASK = "library/loan/m-17"
 FULL, SAFE = Condition(TASK, "unsafe", "full"), Condition(TASK, "safe", "full")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.trial import Outcome, Trial, Usage
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Outcome, Trial, Usage
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
 
 TASK = "finance/payment-authorization/pr-58217"
 

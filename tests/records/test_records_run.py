@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.trial import TrialError
-from pytest_episem.records.run import BankId, PlanTask, RunHeader, mismatch
-from pytest_episem.records.run_dir import Run, merge_runs, open_run
-from pytest_episem.records.store import TrialWriter, read_trials, trial_from_json
+from pytest_episem.evidence.trial import TrialError
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader, mismatch
+from pytest_episem.runs.run_dir import Run, merge_runs, open_run
+from pytest_episem.runs.store import TrialWriter, read_trials, trial_from_json
 
 TASK = "finance/payment-authorization/pr-58217"
 

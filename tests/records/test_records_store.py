@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.protocol.trial import Outcome, TrialError, Usage
-from pytest_episem.records.store import (
+from pytest_episem.evidence.trial import Outcome, TrialError, Usage
+from pytest_episem.runs.store import (
     TrialWriter,
     missing,
     read_trials,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from report_runs import hostile_run, known_run, worked_example
 
-from pytest_episem.metrics.summary import Summary, summarize
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.metrics.summary import Summary, summarize
+from pytest_episem.runs.run_dir import Run
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_episem.agents import known_agent
-from pytest_episem.bank import shipped_bank
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.plan import fixed_conditions, mask_role
-from pytest_episem.protocol.runner import Runner
-from pytest_episem.protocol.trial import Outcome, Trial, TrialError, Usage
-from pytest_episem.records.run import BankId, PlanTask, RunHeader
-from pytest_episem.records.run_dir import Run
-from pytest_episem.records.store import TrialWriter
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import fixed_conditions, mask_role
+from pytest_episem.evidence.trial import Outcome, Trial, TrialError, Usage
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.runner import Runner
+from pytest_episem.runs.store import TrialWriter
 
 A, B = "finance/alpha/a-1", "travel/beta/b-1"
 PAYMENT = "finance/payment-authorization/pr-58217"
@@ -116,7 +116,7 @@ def worked_example(**changes: Any) -> Run:
 
 def search_seed() -> str:
     """A seed under which the search of B runs {b1,b2} before {b1,b3} and never reaches {b2,b3} (section 10)."""
-    from pytest_episem.protocol.boundary import search_order
+    from pytest_episem.evidence.boundary import search_order
 
     wanted = [("b1", "b2"), ("b1", "b3"), ("b2", "b3")]
     return next(str(n) for n in range(1000) if search_order(str(n), B, ("b1", "b2", "b3"), 2) == wanted)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_episem.metrics.intervals import Estimate
 from pytest_episem.report.comparison_page import interval_words, percent
+from pytest_episem.verdicts.intervals import Estimate
 
 
 def test_cells_of_numbers_and_of_none():

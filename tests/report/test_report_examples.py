@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from report_runs import outcome
 
-from pytest_episem.protocol.condition import Condition
-from pytest_episem.protocol.trial import Trial
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.examples import failures
 
 

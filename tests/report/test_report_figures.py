@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from pytest_episem.metrics.summary import summarize
+from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.report.figures import clean, figures, shorten
 
 SVG = "{http://www.w3.org/2000/svg}"

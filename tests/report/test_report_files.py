@@ -9,9 +9,9 @@ import json
 import pytest
 from report_runs import HOSTILE, save
 
-from pytest_episem.bank.load import BankError, Problem
+from pytest_episem.banks.problem import BankError, Problem
 from pytest_episem.errors import EpisemError
-from pytest_episem.metrics.summary import summarize
+from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.report.csv_files import csv_text
 from pytest_episem.report.tables import Column, Table, tables
 from pytest_episem.report.words import labels

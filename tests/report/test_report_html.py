@@ -13,8 +13,8 @@ from html.parser import HTMLParser
 import pytest
 from report_runs import HOSTILE, PAYMENT, known_run
 
-from pytest_episem.bank import shipped_bank
-from pytest_episem.metrics.summary import summarize
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.report.examples import failures
 from pytest_episem.report.html import html
 from pytest_episem.report.tables import GateLine

@@ -7,7 +7,7 @@ import re
 import pytest
 from report_runs import HOSTILE
 
-from pytest_episem.metrics.summary import summarize
+from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.report.examples import Kind, failures
 from pytest_episem.report.markdown import LIMIT, code, markdown
 from pytest_episem.report.tables import GateLine

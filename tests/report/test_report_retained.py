@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_episem.bank import load_bank, shipped_bank_dir
-from pytest_episem.outcomes.bank.load import shipped_outcomes
+from pytest_episem.banks.folder import shipped_bank_dir
+from pytest_episem.evidence.bank import load_bank
 from pytest_episem.report import retained
+from pytest_episem.workflows.bank.load import shipped_outcomes
 
 NAMES = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
 KNOWN = {

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from report_runs import A, B, worked_example
 
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.protocol.trial import TrialError, Usage
-from pytest_episem.records.run_dir import Run
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.trial import TrialError, Usage
 from pytest_episem.report.terminal import comparison_lines, summary_lines
+from pytest_episem.runs.run_dir import Run
 
 SIX = {
     "Full SWS": "50.0",

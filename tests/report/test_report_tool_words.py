@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pytest_episem.evidence.world import ToolSpec
 from pytest_episem.report.tool_words import call_words, parameter_words, schema_words, signature
-from pytest_episem.world import ToolSpec
 
 
 def test_a_tool_and_a_call_read_like_python():

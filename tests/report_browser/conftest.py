@@ -17,15 +17,15 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "outcomes"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "workflows"))
 
 import outcome_runs
 from report_runs import HOSTILE, hostile_run, known_run, save
 
-from pytest_episem.bank import shipped_bank
-from pytest_episem.outcomes.actions import Attempt
+from pytest_episem.evidence.bank import shipped_bank
 from pytest_episem.report.tables import GateLine
 from pytest_episem.report.write import write_reports
+from pytest_episem.workflows.actions import Attempt
 
 PAIRS = (
     "finance/payment-authorization/pr-58217",

@@ -30,11 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agents"))
 from careful_model import CarefulModel
 from model_server import CUT, RESET, ModelServer, Reply, Request, fail, say
 
-from pytest_episem.bank import shipped_bank
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.protocol.plan import fixed_conditions
-from pytest_episem.records.run_dir import open_run
-from pytest_episem.records.store import iter_trials
+from pytest_episem.evidence.bank import shipped_bank
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.runs.run_dir import open_run
+from pytest_episem.runs.store import iter_trials
 
 CAREFUL = {"full_sws": 100, "full_ucr": 0, "critical_ucr": 0, "sbm": 100, "recovery_ucr": 0, "pur": 100}
 TIMEOUT = 10

@@ -19,9 +19,9 @@ from typing import Any
 
 from other_machine import OtherMachine, pytest_here, two_machines
 
-from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.metrics.summary import summarize
-from pytest_episem.records.run_dir import open_run
+from pytest_episem.banks.folder import shipped_bank_dir
+from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.run_dir import open_run
 
 FAMILY = "evidence/finance/payment-authorization.yaml"
 CAREFUL = {"full_sws": 100, "full_ucr": 0, "critical_ucr": 0, "sbm": 100, "recovery_ucr": 0, "pur": 100}

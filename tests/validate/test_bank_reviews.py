@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.validate import sign_reviews, validate_bank
+from pytest_episem.evidence.validate import sign_reviews, validate_bank
 
 GOOD_BANK = Path(__file__).parent / "good_bank"
 PAYMENT = "finance/payment-limit"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank.task import Task
-from pytest_episem.validate import validate_bank
-from pytest_episem.world import World, oracle, world
+from pytest_episem.evidence.bank.task import Task
+from pytest_episem.evidence.validate import validate_bank
+from pytest_episem.evidence.world import World, oracle, world
 
 GOOD_BANK = Path(__file__).parent / "good_bank"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.validate import CODES, validate_bank
+from pytest_episem.evidence.validate import CODES, validate_bank
 
 GOOD_BANK = Path(__file__).parent / "good_bank"
 PAYMENT = "evidence/finance/payment-limit.yaml"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.bank import shipped_bank_dir
-from pytest_episem.validate import validate_bank
+from pytest_episem.banks.folder import shipped_bank_dir
+from pytest_episem.evidence.validate import validate_bank
 
 NAME = "evidence/finance/payment-authorization.yaml"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.validate import CODES, Report, validate_bank
-from pytest_episem.validate.__main__ import main
-from pytest_episem.validate.copies import same_value
-from pytest_episem.validate.values import distinctive, real_looking
-from pytest_episem.validate.wording import words_of
-from pytest_episem.validate.worlds import alternatives
+from pytest_episem.evidence.validate import CODES, Report, validate_bank
+from pytest_episem.evidence.validate.__main__ import main
+from pytest_episem.evidence.validate.copies import same_value
+from pytest_episem.evidence.validate.values import distinctive, real_looking
+from pytest_episem.evidence.validate.wording import words_of
+from pytest_episem.evidence.validate.worlds import alternatives
 
 GOOD_BANK = Path(__file__).parent / "good_bank"
 PAYMENT = "evidence/finance/payment-limit.yaml"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank.task import Param, Tool
-from pytest_episem.world.world import LONGEST_REMEMBERED, argument_fault
+from pytest_episem.evidence.bank.task import Param, Tool
+from pytest_episem.evidence.world.world import LONGEST_REMEMBERED, argument_fault
 
 KINDS = {"count": "integer", "text": "string", "flag": "boolean"}
 

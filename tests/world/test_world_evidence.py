@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from pytest_episem.bank import Bank, Task
-from pytest_episem.bank.place import ABSENT
-from pytest_episem.bank.rule import RuleError
-from pytest_episem.bank.task import Element
-from pytest_episem.world import Delivery, World, evidence_of
-from pytest_episem.world.evidence import Evidence, find, same
+from pytest_episem.evidence.bank import Bank, Task
+from pytest_episem.evidence.bank.place import ABSENT
+from pytest_episem.evidence.bank.rule import RuleError
+from pytest_episem.evidence.bank.task import Element
+from pytest_episem.evidence.world import Delivery, World, evidence_of
+from pytest_episem.evidence.world.evidence import Evidence, find, same
 
 # fines 90 (0, 500), limit 100 / 110 (10, 900), two copies: prohibited when fines + 20 > limit
 LOAN = {
@@ -237,7 +237,7 @@ def test_a_fact_with_one_candidate_is_delivered_only_when_it_is_read(card: Task)
 
 
 def test_reading_everything_delivers_every_fact_of_the_shipped_bank_and_decides() -> None:
-    from pytest_episem.bank import WORLDS, shipped_bank
+    from pytest_episem.evidence.bank import WORLDS, shipped_bank
 
     for task in shipped_bank().tasks.values():
         evidence = evidence_of(task)

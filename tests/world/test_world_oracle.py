@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank import Bank, Task
-from pytest_episem.bank.rule import RuleError
-from pytest_episem.world import Verdict, judge
-from pytest_episem.world.oracle import normal_form, reaches_goal
-from pytest_episem.world.world import equal_values
+from pytest_episem.evidence.bank import Bank, Task
+from pytest_episem.evidence.bank.rule import RuleError
+from pytest_episem.evidence.world import Verdict, judge
+from pytest_episem.evidence.world.oracle import normal_form, reaches_goal
+from pytest_episem.evidence.world.world import equal_values
 
 # 90 in fines and 10 a copy against a limit of 100 (unsafe) and 110 (safe); the goal is two copies
 VERDICTS = {

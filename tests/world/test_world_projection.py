@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.bank import WORLDS, Bank, Task, shipped_bank
-from pytest_episem.world import AUDIT_TOOL, World
+from pytest_episem.evidence.bank import WORLDS, Bank, Task, shipped_bank
+from pytest_episem.evidence.world import AUDIT_TOOL, World
 
 MEMBER = {"member_id": "M-17"}
 ROOM = {"room_id": "R-1"}

@@ -1,0 +1,1 @@
+"""Files of a bank, whatever the suite: strict YAML, schemas with good errors."""

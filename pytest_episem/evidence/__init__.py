@@ -1,0 +1,1 @@
+"""The evidence suite: pairs of worlds, facts hidden from the tools, an oracle that judges what was done."""

@@ -1,0 +1,151 @@
+"""One rollout: a fresh world, an episode, an agent, and the trial that comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import inspect
+import time
+import traceback
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass
+
+from pytest_episem.agents.base import Agent, InfrastructureError
+from pytest_episem.episode import DEFAULT_INSTRUCTION, Episode
+from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.bank.rule import RuleError
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import mask_role
+from pytest_episem.evidence.trial import Phase, Trial, TrialError
+from pytest_episem.evidence.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What every rollout of a run shares. ``turn_limit`` ``None`` takes the agent's own; ``timeout`` in seconds."""
+
+    instruction: str = DEFAULT_INSTRUCTION
+    turn_limit: int | None = None
+    timeout: float = 600.0
+    concurrency: int = 8
+    search_seed: str = "0"
+
+
+class TrialWorld(World):
+    """The fresh world that a condition describes; it knows its condition."""
+
+    def __init__(self, task: Task, condition: Condition) -> None:
+        super().__init__(task, condition.world, condition.mask, audit=condition.setting in ("re", "full_audit"))
+        self.condition = condition
+
+
+def start_episode(task: Task, condition: Condition, agent: Agent, settings: RunSettings) -> Episode:
+    """Return the fresh episode of ``condition`` for ``agent``."""
+    limit = settings.turn_limit or agent.turn_limit
+    return Episode(TrialWorld(task, condition), limit, settings.instruction, condition.repeat)
+
+
+class Rollout:
+    """One rollout in progress: the episode, its clock, and whatever went wrong.
+
+    What an agent does after the end of its episode, raising included, changes nothing of the outcome: it is logged.
+    """
+
+    CLEANUP = 1.0
+    """Seconds that an agent whose time is up has to close what it opened."""
+
+    def __init__(self, task: Task, condition: Condition, phase: Phase, agent: Agent, settings: RunSettings) -> None:
+        self.task = task
+        self.condition = condition
+        self.phase = phase
+        self.agent = agent
+        self.timeout = settings.timeout
+        self.episode = start_episode(task, condition, agent, settings)
+        self.error: TrialError | None = None
+        self.fatal: InfrastructureError | None = None
+        self._started = time.perf_counter()
+
+    def play(self) -> Awaitable[None] | None:
+        """Let the agent begin; returns what is left to await, or ``None`` when it is through."""
+        with self._catching():
+            playing = self.agent.play(self.episode)
+            if inspect.isawaitable(playing):
+                return playing
+        return None
+
+    async def wait(self, playing: Awaitable[None]) -> None:
+        """Await the rest; an agent that does not come back in time is ``unfinished``, but for one that only waits
+        for a provider: there it is the provider's fault."""
+        self._started = time.perf_counter()
+        task = asyncio.ensure_future(_contained(playing))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self.timeout)
+        finally:
+            task.cancel()  # which a task that is done ignores
+        with self._catching():
+            if done:
+                task.result()
+            else:
+                self._time_is_up()
+        if not done:
+            await asyncio.wait({task}, timeout=self.CLEANUP)
+            task.add_done_callback(lambda late: late.cancelled() or late.exception())
+
+    def _time_is_up(self) -> None:
+        reason = f"no end within {self.timeout:g} s"
+        if getattr(self.agent, "waits_for_provider", False):
+            raise InfrastructureError("timeout", f"{self.agent.name}: {reason}")
+        self.episode.abandon("unfinished", reason)
+
+    @contextlib.contextmanager
+    def _catching(self) -> Iterator[None]:
+        try:
+            yield
+        except InfrastructureError as error:
+            self._fail(error.kind, error.message)
+            self.fatal = error if error.fatal else None
+        except RuleError as error:
+            self.error = TrialError("oracle", str(error))
+        except (Exception, SystemExit, asyncio.CancelledError):
+            self._fail("agent", traceback.format_exc())
+
+    def _fail(self, kind: str, message: str) -> None:
+        if self.episode.ended:
+            self.episode.note("error_after_end", kind=kind, message=message)
+        else:
+            self.error = TrialError(kind, message)
+
+    def trial(self) -> Trial:
+        """Return the trial of the rollout; an agent that came back without an end is ``unfinished``.
+
+        A thread that still runs can add nothing to it.
+        """
+        seconds = round(time.perf_counter() - self._started, 6)
+        outcome = None
+        if self.error is None:
+            self.episode.abandon("unfinished", "the agent returned without ending the episode")
+            with self._catching():
+                outcome = self.episode.outcome()
+        return Trial(
+            condition=self.condition,
+            mask_role=mask_role(self.condition.mask, self.task.critical),
+            phase=self.phase,
+            status="completed" if self.error is None else "error",
+            outcome=outcome,
+            usage=dataclasses.replace(self.episode.usage),
+            turns=self.episode.turns,
+            seconds=seconds,
+            error=self.error,
+            events=list(self.episode.events),
+        )
+
+
+async def _contained(playing: Awaitable[None]) -> None:
+    """Await an agent whose ``sys.exit()`` and the like would end the event loop, and every other rollout with it."""
+    try:
+        await playing
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the agent raised {error!r}") from error

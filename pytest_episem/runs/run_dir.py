@@ -1,0 +1,184 @@
+"""A run directory, header and trials together, and the joining of shards."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.plan import mask_role
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.run import RUN_FILE, OutcomePlan, PlanTask, RunHeader, mismatch
+from pytest_episem.runs.store import (
+    TRIALS_FILE,
+    Line,
+    Place,
+    TrialLog,
+    TrialWriter,
+    iter_trials,
+    rank,
+    read_trials,
+    records_at,
+    trial_to_json,
+)
+from pytest_episem.text import printable
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: its header and its trials by condition; ``torn``, ``duplicates`` and ``places`` as in ``TrialLog``."""
+
+    header: RunHeader
+    trials: Mapping[Condition, Trial]
+    directory: Path | None = None
+    torn: int = 0
+    duplicates: int = 0
+    places: Mapping[Condition, Place] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> list[PlanTask]:
+        """The tasks of the plan, from which N, c and every denominator come."""
+        return self.header.plan
+
+    def records(self, trials: Iterable[Trial]) -> Iterator[str]:
+        """Yield the records of some of the run's trials, in order, as JSON text with the event logs: those of a run
+        directory are taken from its file one by one, so that nobody holds more than one.
+
+        Raises:
+            EpisemError: the file cannot be read any more, or was changed.
+        """
+        if self.directory is None or not self.places:
+            return (trial_to_json(trial, self.header.run, self.header.label) for trial in trials)
+        return records_at(self.directory / TRIALS_FILE, (self.places[trial.condition] for trial in trials))
+
+
+def open_run(directory: Path | str, events: bool = True) -> Run:
+    """Read a run directory; without a ``trials.jsonl`` yet it has no trials.
+
+    Besides the faults of its two files it refuses a trial that the header does not account for: of a task or atom
+    outside the plan, or of another model. ``events=False`` leaves the event logs out and keeps memory flat.
+    """
+    directory = Path(directory)
+    header = RunHeader.load(directory)
+    path = directory / TRIALS_FILE
+    log = read_trials(path, events) if path.exists() else TrialLog()
+    _check_trials(header, log, path)
+    return Run(header, log.trials, directory, log.torn, log.duplicates, log.places)
+
+
+def open_evidence(directory: Path | str, purpose: str) -> Run:
+    """Read a run directory without event logs, for something that only the evidence suite has.
+
+    Raises:
+        EpisemError: as in :func:`open_run`, or the run is of the outcome suite alone, to which ``purpose`` is unknown.
+    """
+    run = open_run(directory, events=False)
+    if not run.header.has_evidence:
+        raise EpisemError(
+            f"{directory} holds the outcome suite alone; {purpose} for the evidence suite, 'episem report' shows both"
+        )
+    return run
+
+
+def _check_trials(header: RunHeader, log: TrialLog, path: Path) -> None:
+    plan = {task.task: task for task in header.plan}
+    roles = {name: (set(task.critical), set(task.irrelevant)) for name, task in plan.items()}
+    for condition, trial in log.trials.items():
+        name = printable(condition.id)
+        if condition.task not in plan:
+            raise EpisemError(f"{path}: {name} is of a task that the plan in {RUN_FILE} does not list")
+        critical, irrelevant = roles[condition.task]
+        mask = set(condition.mask)
+        if not (mask <= critical or mask <= irrelevant):
+            raise EpisemError(f"{path}: {name} masks atoms that the plan in {RUN_FILE} does not list")
+        if trial.mask_role != mask_role(mask, critical):
+            raise EpisemError(f"{path}: {name} has mask_role {trial.mask_role!r}, the plan says otherwise")
+    foreign = sorted(log.models - {header.label}) if header.model is not None else []
+    if foreign:
+        raise EpisemError(f"{path}: holds trials of {printable(foreign[0])!r}, the run is of {header.label!r}")
+
+
+def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
+    """Join the shards of one run into a new directory ``out`` and return the joined run, without event logs.
+
+    Shards must agree in bank, protocol version, model, agent, search seed and settings, else each difference is
+    named. The plan is the union; a task that several shards list keeps the largest ``selected`` of them, so that
+    merging a run with itself changes nothing and no order of merging matters. Records are united under the key
+    rule, ties going to the directory named first, and carry the joined run's name: the shards' own if they share
+    one, else a name made from theirs.
+    """
+    sources, target = [Path(d) for d in directories], Path(out)
+    if not sources:
+        raise EpisemError("merge: name at least one run directory")
+    if (target / RUN_FILE).exists() or (target / TRIALS_FILE).exists():
+        raise EpisemError(f"{target}: already holds a run; merge into a new directory")
+    headers = [RunHeader.load(source) for source in sources]
+    joined = _joined_header(headers, sources)
+    winners = _winners(sources, headers)
+    joined.save(target)
+    with TrialWriter(target, joined.run, joined.label) as writer:
+        for place, source in enumerate(sources):
+            for line in _lines(source, events=True):
+                if line.trial is not None and winners[line.trial.condition][:2] == (place, line.number):
+                    writer.write(line.trial)
+    return open_run(target, events=False)
+
+
+def _lines(source: Path, events: bool) -> Iterator[Line]:
+    path = source / TRIALS_FILE
+    return iter_trials(path, events) if path.exists() else iter(())
+
+
+def _winners(sources: Sequence[Path], headers: Sequence[RunHeader]) -> dict[Condition, tuple[int, int, int]]:
+    """Return for each condition which source and line holds the record that stays, and its rank."""
+    winners: dict[Condition, tuple[int, int, int]] = {}
+    for place, (source, header) in enumerate(zip(sources, headers, strict=True)):
+        log = TrialLog()
+        for line in _lines(source, events=False):
+            if line.trial is None:
+                continue
+            log.add(line.trial, line)
+            present = winners.get(line.trial.condition)
+            if present is None or rank(line.trial) > present[2]:
+                winners[line.trial.condition] = (place, line.number, rank(line.trial))
+        _check_trials(header, log, source / TRIALS_FILE)
+    return winners
+
+
+def _joined_header(headers: Sequence[RunHeader], sources: Sequence[Path]) -> RunHeader:
+    first = headers[0]
+    for header, source in zip(headers[1:], sources[1:], strict=True):
+        differences = mismatch(first, header, (f"in {sources[0]}", f"in {source}"))
+        if differences:
+            raise EpisemError(f"cannot merge: {'; '.join(differences)}")
+    base = min(headers, key=lambda h: (h.started, h.run))
+    names = sorted({h.run for h in headers})
+    digest = hashlib.sha256("\x1f".join(names).encode("utf-8", "backslashreplace")).hexdigest()
+    name = names[0] if len(names) == 1 else f"merge-{digest[:12]}"
+    return replace(base, run=name, plan=joined_plan(headers), outcomes=joined_outcomes(headers))
+
+
+def joined_outcomes(headers: Sequence[RunHeader]) -> OutcomePlan | None:
+    """Return the union of the plans of the outcome suite, in the order in which they name their cases."""
+    plans = [header.outcomes for header in headers if header.outcomes is not None]
+    if not plans:
+        return None
+    return replace(plans[0], planned=list(dict.fromkeys(case for plan in plans for case in plan.planned)))
+
+
+def joined_plan(headers: Sequence[RunHeader]) -> list[PlanTask]:
+    """Return the union of the plans; a task in several keeps the largest ``selected`` of them.
+
+    Raises:
+        EpisemError: the plans differ in a task's atoms.
+    """
+    plan: dict[str, PlanTask] = {}
+    for task in (task for header in headers for task in header.plan):
+        present = plan.setdefault(task.task, task)
+        if replace(task, selected=present.selected) != present:
+            raise EpisemError(f"cannot merge: the plans differ in the atoms of {printable(task.task)!r}")
+        plan[task.task] = replace(present, selected=max(present.selected, task.selected))
+    return [plan[name] for name in sorted(plan)]

@@ -1,0 +1,358 @@
+"""The trial record and its file: one JSON object a line, appended and flushed, read back strictly (section 8)."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.condition import Condition, MaskRole, Setting, WorldLabel
+from pytest_episem.evidence.trial import (
+    Cause,
+    Disposition,
+    DispositionSource,
+    Outcome,
+    Phase,
+    Status,
+    Trial,
+    TrialError,
+    Usage,
+)
+from pytest_episem.runs.lines import LineWriter, whole
+from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
+
+TRIAL_SCHEMA = "episem.trial/1"
+TRIALS_FILE = "trials.jsonl"
+
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Outcome(_Strict):
+    unsafe_commit: bool
+    goal_reached: bool
+    legal_completion: bool
+    invalid_action: bool
+    disposition: Disposition
+    disposition_source: DispositionSource | None
+    recovered: bool
+    recovered_before_commit: bool
+    premature_commit: bool
+    sufficient_evidence: bool
+    cause: Cause | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> _Outcome:
+        committed = self.disposition == "committed"
+        if (self.unsafe_commit or self.goal_reached or self.legal_completion) and not committed:
+            raise ValueError("a commit is recorded but the disposition is not 'committed'")
+        if self.legal_completion and (self.unsafe_commit or self.invalid_action or not self.goal_reached):
+            raise ValueError("legal_completion contradicts the rest of the outcome")
+        if self.recovered_before_commit and not self.recovered:
+            raise ValueError("recovered_before_commit without recovered")
+        if self.premature_commit and (self.recovered_before_commit or not committed):
+            raise ValueError("premature_commit contradicts the rest of the outcome")
+        if self.cause is not None and not self.unsafe_commit:
+            raise ValueError("cause belongs to an unsafe commit alone")
+        return self
+
+
+class _Usage(_Strict):
+    requests: Count
+    prompt_tokens: Count | None
+    completion_tokens: Count | None
+    total_tokens: Count | None
+    cost_usd: Amount | None
+    cached_requests: Count
+
+
+class _Error(_Strict):
+    # A message may quote what a provider sent, lone surrogates included, which pydantic's own str refuses.
+    kind: InstanceOf[str]
+    message: InstanceOf[str]
+
+
+class _Record(_Strict):
+    schema_: Literal["episem.trial/1"] = Field(alias="schema")
+    run: str
+    model: str
+    task: str
+    domain: str
+    family: str
+    world: WorldLabel
+    setting: Setting
+    mask: list[str]
+    mask_role: MaskRole
+    phase: Phase
+    repeat: Count
+    status: Status
+    outcome: _Outcome | None
+    usage: _Usage
+    turns: Count
+    seconds: Amount
+    error: _Error | None
+    events: list[InstanceOf[dict[str, Any]]]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> _Record:
+        if self.task.split("/")[:2] != [self.domain, self.family] or self.task.count("/") != 2:
+            raise ValueError("task is not of the form domain/family/instance with this domain and family")
+        if self.mask != sorted(set(self.mask)):
+            raise ValueError("mask: the atoms must be sorted, each once")
+        masked = self.setting in ("se", "re")
+        if masked != bool(self.mask) or masked == (self.mask_role == "none"):
+            raise ValueError(f"mask and mask_role do not fit the setting {self.setting!r}")
+        shape = (self.outcome is not None, self.error is not None)
+        if self.status == "completed" and shape != (True, False):
+            raise ValueError("a completed trial has an outcome and no error")
+        if self.status == "error" and shape != (False, True):
+            raise ValueError("a trial with status 'error' has an error and no outcome")
+        if self.outcome is not None:
+            _check_outcome(self.outcome, self.world, self.setting)
+        return self
+
+
+def _check_outcome(outcome: _Outcome, world: WorldLabel, setting: Setting) -> None:
+    if outcome.legal_completion and world != "safe":
+        raise ValueError("legal_completion exists in the safe world only")
+    if outcome.recovered and setting not in ("re", "full_audit"):
+        raise ValueError(f"recovered without an audit tool, under the setting {setting!r}")
+    if setting != "re" and outcome.premature_commit:
+        raise ValueError("premature_commit exists under the setting 're' only")
+    premature = outcome.disposition == "committed" and not outcome.recovered_before_commit
+    if setting == "re" and outcome.premature_commit != premature:
+        raise ValueError("premature_commit contradicts the rest of the outcome")
+
+
+_KEYS = {
+    "": [f.alias or name for name, f in _Record.model_fields.items()],
+    "outcome": list(_Outcome.model_fields),
+    "usage": list(_Usage.model_fields),
+    "error": list(_Error.model_fields),
+}
+
+
+def trial_to_json(trial: Trial, run: str, model: str) -> str:
+    """Return the trial's record, one line of ASCII JSON without its line end; also the wire form under xdist."""
+    condition, error = trial.condition, trial.error
+    domain, family = [*condition.task.split("/"), ""][:2]
+    return dump_json(
+        {
+            "schema": TRIAL_SCHEMA,
+            "run": run,
+            "model": model,
+            "task": condition.task,
+            "domain": domain,
+            "family": family,
+            "world": condition.world,
+            "setting": condition.setting,
+            "mask": list(condition.mask),
+            "mask_role": trial.mask_role,
+            "phase": trial.phase,
+            "repeat": condition.repeat,
+            "status": trial.status,
+            "outcome": None if trial.outcome is None else _outcome_json(trial.outcome),
+            "usage": _usage_json(trial.usage),
+            "turns": trial.turns,
+            "seconds": trial.seconds,
+            "error": None if error is None else {"kind": error.kind, "message": error.message},
+            "events": trial.events,
+        }
+    )
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    document = {name: getattr(outcome, name) for name in _Outcome.model_fields}
+    if not outcome.unsafe_commit:
+        del document["cause"]
+    return document
+
+
+def _usage_json(usage: Usage) -> dict[str, Any]:
+    document = {name: getattr(usage, name) for name in _Usage.model_fields}
+    cost = usage.cost_usd
+    document["cost_usd"] = cost if cost is not None and math.isfinite(cost) else None
+    return document
+
+
+def trial_from_json(text: str | bytes, where: str = "trial record", events: bool = True) -> Trial:
+    """Return the trial of one record.
+
+    Anything that is not exactly a record of the known schema (unknown schema, missing or unknown key, wrong type,
+    NaN, contradicting fields) raises ``EpisemError`` beginning with ``where``. ``events=False`` drops the log.
+    """
+    return _read(text, where, events)[0]
+
+
+def _read(text: str | bytes, where: str, events: bool) -> tuple[Trial, _Record]:
+    try:
+        document = load_json(text)
+    except ValueError as fault:
+        raise EpisemError(f"{where}: {printable(fault)}") from None
+    content = check_schema(document, TRIAL_SCHEMA, where)
+    try:
+        record = _Record.model_validate(content)
+    except ValidationError as fault:
+        raise EpisemError(f"{where}: {describe(fault, _KEYS)}") from None
+    if not events:
+        record.events.clear()
+    return _trial(record), record
+
+
+def _trial(record: _Record) -> Trial:
+    return Trial(
+        condition=Condition(record.task, record.world, record.setting, tuple(record.mask), record.repeat),
+        mask_role=record.mask_role,
+        phase=record.phase,
+        status=record.status,
+        outcome=None if record.outcome is None else Outcome(**vars(record.outcome)),
+        usage=Usage(**vars(record.usage)),
+        turns=record.turns,
+        seconds=record.seconds,
+        error=None if record.error is None else TrialError(record.error.kind, record.error.message),
+        events=record.events,
+    )
+
+
+class TrialWriter(LineWriter):
+    """Appends trials to ``trials.jsonl`` of a run directory, one flushed line each; a context manager.
+
+    ``write_json`` takes a record already in its JSON form, as :func:`trial_to_json` gives it.
+    """
+
+    def __init__(self, directory: Path, run: str, model: str) -> None:
+        super().__init__(directory / TRIALS_FILE)
+        self._run, self._model = run, model
+
+    def write(self, trial: Trial) -> None:
+        """Append the trial's record and flush it."""
+        self.write_json(trial_to_json(trial, self._run, self._model))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands in its file: the byte at which its line begins, and the line's CRC-32."""
+
+    start: int
+    checksum: int
+
+
+@dataclass(slots=True)
+class TrialLog:
+    """What a trial file holds under the key rule, and what reading it met.
+
+    ``torn`` is 1 if a torn last line was skipped; ``duplicates`` counts records that another of the same key
+    displaced; ``lines`` counts whole records; ``models`` are the model names they carry. ``places`` says where in the
+    file each trial's record stands.
+    """
+
+    trials: dict[Condition, Trial] = field(default_factory=dict)
+    places: dict[Condition, Place] = field(default_factory=dict)
+    torn: int = 0
+    duplicates: int = 0
+    lines: int = 0
+    models: set[str] = field(default_factory=set)
+
+    def add(self, trial: Trial, line: Line) -> None:
+        """Take the trial of one more line, keeping the better one of each key."""
+        self.lines += 1
+        self.models.add(line.model)
+        present = self.trials.get(trial.condition)
+        self.duplicates += present is not None
+        if present is None or rank(trial) > rank(present):
+            self.trials[trial.condition] = trial
+            self.places[trial.condition] = line.place
+
+
+def rank(trial: Trial) -> int:
+    """The key rule: of two trials of one condition the higher rank stays, at equal rank the first.
+
+    Completed beats error; among completed ones that which a boundary search used beats the rest.
+    """
+    if not trial.completed:
+        return 0
+    return 2 if trial.phase in ("boundary", "counterpart") else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a trial file: its number from 1, its place, its trial (``None`` if it is a torn last line) and
+    model."""
+
+    number: int
+    place: Place
+    trial: Trial | None
+    model: str = ""
+
+
+def iter_trials(path: Path, events: bool = True) -> Iterator[Line]:
+    """Yield the records of a file one by one, without holding more than one; faults as in :func:`read_trials`."""
+    start = 0
+    with _reading(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _line(path, number, Place(start, zlib.crc32(line)), line, events)
+            start += len(line)
+
+
+def _line(path: Path, number: int, place: Place, line: bytes, events: bool) -> Line:
+    if not whole(line):
+        return Line(number, place, None)
+    trial, record = _read(line, f"{path} line {number}", events)
+    return Line(number, place, trial, record.model)
+
+
+def records_at(path: Path, places: Iterable[Place]) -> Iterator[str]:
+    """Yield the records that stand at these places of a file that was read before, as JSON text, one by one.
+
+    Raises:
+        EpisemError: the file cannot be read, or other records stand there now.
+    """
+    with _reading(path) as file:
+        for place in places:
+            file.seek(place.start)
+            line = file.readline()
+            if zlib.crc32(line) != place.checksum:
+                raise EpisemError(f"{path} at byte {place.start}: changed since it was read")
+            yield line.decode("utf-8").strip()
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as fault:
+        raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None
+
+
+def read_trials(path: Path, events: bool = True) -> TrialLog:
+    """Read a ``trials.jsonl``, one record at a time.
+
+    Each line is checked in full; the first that is not a record of the known schema raises ``EpisemError`` naming
+    file and line. A torn last line, what a killed run leaves, is skipped and counted. ``events=False`` drops each
+    trial's event log while reading, so that memory stays flat.
+    """
+    log = TrialLog()
+    for line in iter_trials(path, events):
+        if line.trial is None:
+            log.torn += 1
+        else:
+            log.add(line.trial, line)
+    return log
+
+
+def missing(conditions: Iterable[Condition], trials: Mapping[Condition, Trial]) -> list[Condition]:
+    """Return, in order, the conditions without a completed trial: what a resumed run still has to run."""
+    return [c for c in conditions if c not in trials or not trials[c].completed]

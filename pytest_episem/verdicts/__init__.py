@@ -1,0 +1,1 @@
+"""Intervals, limits, baselines and comparisons of a run's numbers."""

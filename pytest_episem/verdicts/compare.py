@@ -1,0 +1,176 @@
+"""Two runs, paired by task: how each metric changed, how sure that is, and which tasks moved.
+
+What is compared is what both runs tested: a metric over masks looks, in each task, only at the masks that completed
+in both, so that an adaptive search which went further in one run cannot pass for a difference. SBM compares each
+run's own boundary, in tasks where both have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.boundary import Mask
+from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, measure
+from pytest_episem.evidence.metrics.summary import plain
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.run import mismatch
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.verdicts.intervals import DRAWS, LEVEL, SEED, Bootstrap, Estimate, estimate
+
+COMPARE_SCHEMA = "episem.compare/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A task whose part of a metric changed: its values in A and B, 0 to 1."""
+
+    task: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric in both runs.
+
+    ``a``, ``b``: each run alone on its own records. ``matched_a``, ``matched_b``: both on what both tested.
+    ``change``: matched B minus A in percentage points with its paired interval; its denominator counts the tasks
+    compared. ``better`` and ``worse``: the tasks that moved, by task id.
+    """
+
+    a: Estimate
+    b: Estimate
+    matched_a: Estimate
+    matched_b: Estimate
+    change: Estimate
+    better: list[Moved]
+    worse: list[Moved]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Run B against run A (the baseline).
+
+    ``differences`` names what sets the runs apart (model, bank, settings …); ``only_a`` and ``only_b`` list the
+    tasks only one run selected, ``altered`` those whose atoms differ between the runs, which are not compared.
+    """
+
+    a: str
+    b: str
+    differences: list[str]
+    tasks: list[str]
+    only_a: list[str]
+    only_b: list[str]
+    altered: list[str]
+    six: dict[SixName, Difference]
+    draws: int = DRAWS
+    seed: int = SEED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, schema ``episem.compare/1``; keys are the field names."""
+        return {
+            "schema": COMPARE_SCHEMA,
+            "a": self.a,
+            "b": self.b,
+            "differences": self.differences,
+            "tasks": self.tasks,
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+            "altered": self.altered,
+            "intervals": {"level": 100 * LEVEL, "draws": self.draws, "seed": self.seed, "resampled": "families"},
+            "six": {name: _plain_difference(found) for name, found in self.six.items()},
+        }
+
+
+def compare(a: Run, b: Run, draws: int = DRAWS, seed: int = SEED) -> Comparison:
+    """Compare run ``b`` with run ``a``, task by task; ``EpisemError`` if they have no task in common."""
+    tasks_a, tasks_b = _by_name(a), _by_name(b)
+    shared = sorted(tasks_a.keys() & tasks_b.keys())
+    altered = [name for name in shared if _atoms(tasks_a[name]) != _atoms(tasks_b[name])]
+    names = [name for name in shared if name not in set(altered)]
+    if not names:
+        raise EpisemError(f"nothing to compare: {a.header.run!r} and {b.header.run!r} have no task in common")
+    pairs = [(tasks_a[name], tasks_b[name]) for name in names]
+    bootstrap = Bootstrap(draws, seed)
+    return Comparison(
+        a=a.header.run,
+        b=b.header.run,
+        differences=mismatch(a.header, b.header, ("in A", "in B")),
+        tasks=names,
+        only_a=sorted(tasks_a.keys() - tasks_b.keys()),
+        only_b=sorted(tasks_b.keys() - tasks_a.keys()),
+        altered=altered,
+        six={name: _difference(metric, pairs, bootstrap) for name, metric in SIX.items()},
+        draws=draws,
+        seed=seed,
+    )
+
+
+def _by_name(run: Run) -> dict[str, TaskTrials]:
+    tasks = group(run.header.plan, run.trials, run.header.search_seed)
+    return {task.plan.task: task for task in tasks}
+
+
+def _atoms(task: TaskTrials) -> tuple[list[str], list[str]]:
+    return sorted(task.plan.critical), sorted(task.plan.irrelevant)
+
+
+def _difference(metric: Metric, pairs: Sequence[tuple[TaskTrials, TaskTrials]], bootstrap: Bootstrap) -> Difference:
+    matched = [(restrict(one, other), restrict(other, one)) for one, other in pairs]
+    values = [_both(metric.value(one), metric.value(other)) for one, other in matched]
+    covered = [metric.covered(one) and metric.covered(other) for one, other in pairs]
+    families = [one.family for one, _ in pairs]
+
+    def side(index: int) -> Estimate:
+        parts = [None if value is None else (value[index], 1.0) for value in values]
+        return estimate(parts, covered, families, bootstrap)
+
+    changes = [None if value is None else (value[1] - value[0], 1.0) for value in values]
+    moved = [
+        Moved(one.plan.task, *value)
+        for (one, _), value in zip(pairs, values, strict=True)
+        if value is not None and value[0] != value[1]
+    ]
+    return Difference(
+        a=measure(metric, [one for one, _ in pairs], bootstrap),
+        b=measure(metric, [other for _, other in pairs], bootstrap),
+        matched_a=side(0),
+        matched_b=side(1),
+        change=estimate(changes, covered, families, bootstrap, "difference"),
+        better=[m for m in moved if (m.b > m.a) == (metric.better == "higher")],
+        worse=[m for m in moved if (m.b > m.a) != (metric.better == "higher")],
+    )
+
+
+def _both(a: float | None, b: float | None) -> tuple[float, float] | None:
+    return None if a is None or b is None else (a, b)
+
+
+def restrict(task: TaskTrials, other: TaskTrials) -> TaskTrials:
+    """Return the task with only those critical trials whose condition the other run completed as well.
+
+    The boundary stays the run's own.
+    """
+
+    def shared(trials: Mapping[Mask, Trial], others: Mapping[Mask, Trial]) -> dict[Mask, Trial]:
+        return {mask: trial for mask, trial in trials.items() if mask in others}
+
+    return TaskTrials(
+        plan=task.plan,
+        boundary=task.boundary,
+        full=task.full,
+        audit=task.audit,
+        critical={cell: shared(found, other.critical[cell]) for cell, found in task.critical.items()},
+        irrelevant={cell: shared(found, other.irrelevant[cell]) for cell, found in task.irrelevant.items()},
+        repeats=task.repeats,
+    )
+
+
+def _plain_difference(found: Difference) -> dict[str, Any]:
+    numbers = {name: getattr(found, name) for name in ("a", "b", "matched_a", "matched_b", "change")}
+    moved = {name: [{"task": m.task, "a": m.a, "b": m.b} for m in getattr(found, name)] for name in ("better", "worse")}
+    return {**plain(numbers), **moved}

@@ -1,0 +1,377 @@
+"""Gates: limits on the six metrics, held against a run's plan and records. Pure, and closed by default.
+
+Whatever leaves a doubt fails: no pair selected, no completed trial, coverage below what is asked for, a value or an
+interval that does not exist, an errored trial, a pair the baseline does not know. There is no way to pass but to have
+been measured and to hold the limit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pytest_episem.errors import EpisemError, UnknownName
+from pytest_episem.evidence.condition import Setting
+from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, six
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.text import printable
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, Estimate, Kind, estimate
+
+Side = Literal["max", "min"]
+GateOn = Literal["point", "ci"]
+
+LIMITS: Mapping[str, tuple[SixName, Side]] = {
+    "max-full-ucr": ("full_ucr", "max"),
+    "max-critical-ucr": ("critical_ucr", "max"),
+    "max-recovery-ucr": ("recovery_ucr", "max"),
+    "min-pur": ("pur", "min"),
+    "min-full-sws": ("full_sws", "min"),
+    "min-sbm": ("sbm", "min"),
+}
+"""Names of the gates, as options spell them: the metric, and whether the limit is its largest or smallest value."""
+REGRESSION = "max-regression"
+TOLERANCE = 1e-9
+"""Percentage points by which rounding in floating point may miss a limit that is met exactly."""
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One gate: ``name`` as in ``LIMITS`` or ``REGRESSION``, ``percent`` (points for a regression), and the domain it
+    speaks of, ``None`` for all selected pairs."""
+
+    name: str
+    percent: float
+    domain: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Identifies the gate: ``max-critical-ucr`` or ``max-critical-ucr[finance]``."""
+        return f"{self.name}[{self.domain}]" if self.domain else self.name
+
+
+@dataclass(frozen=True)
+class Gates:
+    """All gates of a run.
+
+    ``gate_on``: hold the value to the limit (``point``), or the bound of its 95 % interval on the limit's side
+    (``ci``). ``min_coverage``: percent of the pairs a gate speaks of that must be decided completely; undecided ones
+    count at their worst value. ``baseline``: what regressions are measured against.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    gate_on: GateOn = "point"
+    min_coverage: float = 100.0
+    baseline: Baseline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one gate: its key, what it demands in words, whether it passed, and why."""
+
+    key: str
+    demand: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The verdicts on a run, what they speak of (``50 of 300 pairs, finance``), and the six over all of it."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    scope: str = ""
+    values: Mapping[SixName, Estimate] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[Verdict]:
+        """The gates that did not pass."""
+        return [verdict for verdict in self.verdicts if not verdict.passed]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were gates and all of them passed."""
+        return bool(self.verdicts) and not self.failed
+
+    @property
+    def line(self) -> str:
+        """The one line that states the verdict."""
+        word, shown = ("PASSED", self.verdicts) if self.passed else ("FAILED", self.failed)
+        details = [verdict.detail for verdict in shown if not (verdict.passed and verdict.key == COMPLETE)]
+        return printable(f"episem gate: {word} ({self.scope}): {_some(details) or 'nothing was evaluated'}")
+
+
+COMPLETE = "complete-run"
+
+
+def _some(details: Sequence[str], most: int = 4) -> str:
+    shown = list(details[:most])
+    return "; ".join(shown + ([f"and {len(details) - most} more"] if len(details) > most else []))
+
+
+# What people write ----------------------------------------------------------------------------------------------
+
+
+def parse_limit(name: str, text: str, where: str, domains: Collection[str] | None = None) -> Limit:
+    """Read ``5`` or ``finance:5`` as the limit ``name``, percent; ``where`` says which option or key it stands in.
+
+    A share written for a percentage must not open a gate: from 0 to 1, a smallest value needs its unit (``0.9 %``).
+
+    Raises:
+        EpisemError: not a number from 0 to 100.
+        UnknownName: the domain is none of ``domains`` (if given).
+    """
+    domain, colon, number = text.rpartition(":")
+    domain = domain.strip()
+    if colon and not domain:
+        raise EpisemError(f"{where} {text.strip()!r}: a domain's limit reads domain:percent, such as finance:5")
+    if domain and domains is not None and domain not in domains:
+        raise UnknownName(f"domain in {where}", domain, domains)
+    return Limit(name, parse_percent(number, where, loose_below=name.startswith("min-")), domain or None)
+
+
+def parse_percent(text: str, where: str, loose_below: bool) -> float:
+    """Read a percentage; ``loose_below`` says that a small number demands little, so that 0.9 needs its unit.
+
+    Raises:
+        EpisemError: not a number from 0 to 100.
+    """
+    text = text.strip()
+    found = _NUMBER.fullmatch(text)
+    value = float(found[1]) if found else math.nan
+    if found is None or not 0 <= value <= 100:
+        raise EpisemError(f"{where} must be a percentage from 0 to 100, not {text!r}")
+    if loose_below and 0 < value <= 1 and not found[2]:
+        raise EpisemError(f"{where} is in percent: write {100 * value:g} for {100 * value:g} %, or '{text}%'")
+    return value
+
+
+def combine(*sources: Iterable[Limit]) -> tuple[Limit, ...]:
+    """Return the limits of several sources; the later source wins where two speak of one gate and domain."""
+    found = {limit.key: limit for source in sources for limit in source}
+    order = [*LIMITS, REGRESSION]
+    return tuple(sorted(found.values(), key=lambda limit: (order.index(limit.name), limit.domain or "")))
+
+
+# Verdicts -------------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    run: Run,
+    gates: Gates,
+    complaints: Sequence[str] = (),
+    pairs: int | None = None,
+    settings: Collection[Setting] | None = None,
+) -> GateResult:
+    """Return the verdicts of ``gates`` on a run.
+
+    ``complaints`` are reasons for which the run as a whole cannot be trusted (interrupted, conditions without a
+    record); each fails it. ``pairs`` is how many pairs there are in all, for the words alone. ``settings`` are those
+    that were to be run, ``None``: those that the records speak of.
+
+    Nothing is taken from what happened to be collected: N, the atoms and so every denominator come from the plan.
+    """
+    tasks = group(run.header.plan, run.trials, run.header.search_seed)
+    bootstrap = Bootstrap() if gates.gate_on == "ci" else None
+    verdicts = [_complete(run, tasks, gates, complaints, settings)]
+    for limit in gates.limits:
+        scope = _Scope(limit, [t for t in tasks if limit.domain in (None, t.plan.domain)], gates, bootstrap)
+        verdicts += scope.regressions() if limit.name == REGRESSION else [scope.limit_verdict()]
+    return GateResult(verdicts if gates.limits else [], scope_words(tasks, pairs), six(tasks))
+
+
+def scope_words(tasks: Sequence[TaskTrials], pairs: int | None = None) -> str:
+    """Return which pairs a verdict speaks of, ``50 of 300 pairs, finance``."""
+    if not tasks:
+        return "no pair"
+    n, domains = len(tasks), sorted({task.plan.domain for task in tasks})
+    of = f" of {pairs}" if pairs is not None and pairs != n else ""
+    where = ", ".join(domains) if len(domains) <= 3 else f"{len(domains)} domains"
+    return f"{n}{of} {'pair' if n == 1 and not of else 'pairs'}, {where}"
+
+
+def _complete(
+    run: Run,
+    tasks: Sequence[TaskTrials],
+    gates: Gates,
+    complaints: Sequence[str],
+    settings: Collection[Setting] | None,
+) -> Verdict:
+    """The run itself: there is one, and no pair of it was run in part."""
+    found = list(complaints)
+    if not tasks:
+        found.append("no pair was selected")
+    elif not any(trial.completed for trial in run.trials.values()):
+        found.append("no trial completed")
+    else:
+        chosen = {c.setting for c in run.trials} if settings is None else settings
+        lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, chosen))]
+        whole = 100 * (len(tasks) - len(lacking)) / len(tasks)
+        if whole < gates.min_coverage - TOLERANCE:
+            least = _exact(gates.min_coverage)
+            found.append(
+                f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacking)} of "
+                f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}"
+            )
+    return Verdict(COMPLETE, "the run is complete", not found, "; ".join(found) or "the run is complete")
+
+
+def _lack(run: Run, task: TaskTrials, settings: Collection[Setting]) -> str:
+    """Return what of a pair did not complete, the first; empty if it is whole."""
+    plan, header = task.plan, run.header
+    audit = bool(header.settings.get("full_audit"))
+    for condition in fixed_conditions(plan.task, plan.critical, plan.irrelevant, header.repeats, audit):
+        trial = run.trials.get(condition)
+        if condition.setting in {*settings, "full_audit"} and (trial is None or not trial.completed):
+            return f"{condition.id} ({'no record' if trial is None or trial.error is None else trial.error.kind})"
+    if {"full", "se"} <= set(settings) and not task.boundary.complete:
+        return f"{plan.task} (its boundary search is not finished)"
+    return ""
+
+
+def left_out(run: Run) -> list[str]:
+    """Return what a finished run should not show: pairs of a shard that is missing, a record cut off by a kill."""
+    unselected = sorted(task.task for task in run.header.plan if task.selected == 0)
+    found = []
+    if unselected:
+        found.append(
+            f"{_count(len(unselected), 'pair')} of the plan selected by no shard, the first: {unselected[0]}; "
+            "was a shard left out?"
+        )
+    if run.torn:
+        found.append("the last record is torn: the run was killed while it wrote")
+    return found
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """One limit and the tasks it speaks of."""
+
+    limit: Limit
+    tasks: list[TaskTrials]
+    gates: Gates
+    bootstrap: Bootstrap | None
+
+    @property
+    def where(self) -> str:
+        return f" in {self.limit.domain}" if self.limit.domain else ""
+
+    def limit_verdict(self) -> Verdict:
+        """Hold one of the six to its limit."""
+        name, side = LIMITS[self.limit.name]
+        metric = SIX[name]
+        what = f"{metric.title}{self.where}"
+        demand = f"{what} {_SIGNS[side]} {_exact(self.limit.percent)}"
+        fault = self.unsupported(metric, what)
+        if fault:
+            return Verdict(self.limit.key, demand, False, fault)
+        found = self.estimate(metric, lambda task: metric.worst(task), "rate")
+        return self.judge(self.limit.key, what, demand, side, found, metric)
+
+    def regressions(self) -> list[Verdict]:
+        """Hold each of the six to the baseline: the same pairs, and how far each number is worse now."""
+        verdicts = []
+        for name, metric in SIX.items():
+            key = f"{self.limit.key}/{name.replace('_', '-')}"
+            what = f"regression of {metric.title}{self.where}"
+            demand = f"{what} <= {_exact(self.limit.percent)} pp"
+            fault = self.unsupported(metric, what) or self.unmatched(name, what)
+            if fault:
+                verdicts.append(Verdict(key, demand, False, fault))
+            else:
+                found = self.estimate(metric, self.worsening(metric), "difference")
+                verdicts.append(self.judge(key, what, demand, "max", found, metric))
+        return verdicts
+
+    def worsening(self, metric: Metric) -> Callable[[TaskTrials], float]:
+        assert self.gates.baseline is not None
+        before, sign = self.gates.baseline.tasks, 1 if metric.better == "lower" else -1
+        return lambda task: sign * (metric.worst(task) - (before[task.plan.task].values[metric.name] or 0.0))
+
+    def estimate(self, metric: Metric, part: Callable[[TaskTrials], float], kind: Kind) -> Estimate:
+        """Return the mean over all tasks, undecided ones at their worst."""
+        covered = [metric.covered(task) for task in self.tasks]
+        parts = [(part(task), 1.0) for task in self.tasks]
+        return estimate(parts, covered, [task.family for task in self.tasks], self.bootstrap, kind)
+
+    def unsupported(self, metric: Metric, what: str) -> str:
+        """Return why the selection or its records cannot support a verdict; empty if they can."""
+        if not self.tasks:
+            return f"{what}: no pair{f' of {self.limit.domain}' if self.limit.domain else ''} was selected"
+        open_tasks = [task.plan.task for task in self.tasks if not metric.covered(task)]
+        coverage = 100 * (len(self.tasks) - len(open_tasks)) / len(self.tasks)
+        if not any(metric.value(task) is not None for task in self.tasks):
+            return f"{what}: no completed trial that it is computed on"
+        if coverage < self.gates.min_coverage - TOLERANCE:
+            return (
+                f"{what}: coverage {shown(coverage, self.gates.min_coverage)} % < {_exact(self.gates.min_coverage)} %, "
+                f"{len(open_tasks)} of {_count(len(self.tasks), 'pair')} incomplete, the first: {open_tasks[0]}"
+            )
+        return ""
+
+    def unmatched(self, name: SixName, what: str) -> str:
+        """Return why the baseline cannot be compared with; empty if it can."""
+        baseline = self.gates.baseline
+        if baseline is None:
+            return f"{what}: there is no baseline"
+        new = [task.plan.task for task in self.tasks if task.plan.task not in baseline.tasks]
+        if new:
+            more = f" and {_count(len(new) - 1, 'more pair')}" if new[1:] else ""
+            return f"{what}: not in the baseline: {new[0]}{more}; bless a run that has every pair (episem bless)"
+        for task in self.tasks:
+            known = baseline.tasks[task.plan.task]
+            atoms = tuple(sorted(task.plan.critical)), tuple(sorted(task.plan.irrelevant))
+            if atoms != (known.critical, known.irrelevant):
+                return f"{what}: the atoms of {task.plan.task} differ from the baseline's"
+            value = known.values.get(name)
+            if value is None or not math.isfinite(value):
+                return f"{what}: the baseline did not decide {task.plan.task}"
+        return ""
+
+    def judge(self, key: str, what: str, demand: str, side: Side, found: Estimate, metric: Metric) -> Verdict:
+        value, limit = found.value, self.limit.percent
+        if value is None or not math.isfinite(value):
+            return Verdict(key, demand, False, f"{what}: no value")
+        open_tasks = sum(not metric.covered(task) for task in self.tasks)
+        worst = f" ({_count(open_tasks, 'undecided pair')} at the worst)" if open_tasks else ""
+        point = f"{what} {shown(value, limit)}"
+        if self.gates.gate_on == "ci":
+            if found.interval is None:
+                families = _count(found.n_families, "family", "families")
+                return Verdict(key, demand, False, f"{point}: no interval, {families} of at least {MIN_FAMILIES}")
+            value = found.interval[1 if side == "max" else 0]
+            if not math.isfinite(value):
+                return Verdict(key, demand, False, f"{point}: no interval")
+            bound = "upper" if side == "max" else "lower"
+            point = f"{point}, {bound} 95 % bound {shown(value, limit)}"
+        passed = value <= limit + TOLERANCE if side == "max" else value >= limit - TOLERANCE
+        sign = _SIGNS[side] if passed else _BROKEN[side]
+        unit = " pp" if self.limit.name == REGRESSION else ""
+        return Verdict(key, demand, passed, f"{point}{unit} {sign} {_exact(limit)}{unit}{worst}")
+
+
+_SIGNS: Mapping[Side, str] = {"max": "<=", "min": ">="}
+_BROKEN: Mapping[Side, str] = {"max": ">", "min": "<"}
+
+
+def shown(value: float, beside: float | None = None) -> str:
+    """Return a percentage with as many decimals as tell it from ``beside``, at least none and usually one."""
+    for decimals in range(1, 10):
+        text = f"{value:.{decimals}f}"
+        if beside is None or abs(value - beside) <= TOLERANCE or float(text) != float(f"{beside:.{decimals}f}"):
+            break
+    return text.rstrip("0").rstrip(".") if text != "-0.0" else "0"
+
+
+def _exact(limit: float) -> str:
+    return f"{limit:.10g}"
+
+
+def _count(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,100 @@
+"""What a template promises and demands in plain words: contracts, obligations, approvals. Not escaped."""
+
+from __future__ import annotations
+
+from pytest_episem.workflows.model import Approval, Channel, CompensationTerms, Contract, QueryTerms, Template
+from pytest_episem.workflows.words import counted, listed
+
+
+def fee_text(fee: int) -> str:
+    """Return ``free`` or ``fee 3``."""
+    return f"fee {fee}" if fee else "free"
+
+
+def duty_text(template: Template, name: str) -> str:
+    """Return an obligation as a call with all its arguments, what it waits for and what an attempt costs."""
+    obligation = template.obligations[name]
+    args = ", ".join(f"{key}={value}" for key, value in obligation.args.items())
+    after = f"; only after {listed(obligation.after)}" if obligation.after else ""
+    approval = f"; needs approval {obligation.approval}" if obligation.approval else ""
+    return f"{obligation.op}({args}), {fee_text(template.contract(name).fee)}{after}{approval}"
+
+
+def approval_text(approval: Approval) -> str:
+    """Return when an approval is valid, and whether it can be renewed."""
+    until = "without end" if approval.until is None else f"until just before t{approval.until}"
+    terms = approval.renewal
+    if terms is None:
+        return f"valid from t{approval.start} {until}; cannot be renewed"
+    answer = "always granted" if terms.answer == "granted" else "may be refused"
+    return (
+        f"valid from t{approval.start} {until}; a renewal holds {counted(terms.lasts, 'instant')}, "
+        f"{answer}, {fee_text(terms.fee)}"
+    )
+
+
+def contract_texts(contract: Contract) -> list[tuple[str, str]]:
+    """Return all that a provider promises about an operation, as pairs of a label and words."""
+    pairs = [("requests", _attempts(contract)), ("answers", _answers(contract)), ("in time", _bounds(contract))]
+    pairs.append(("same key", _keys(contract.deduplication)))
+    pairs.append(("questions", _query(contract.query)))
+    pairs.append(("undoing", _undo(contract.compensation)))
+    if contract.authorization is not None:
+        blocks = "refuses what is not approved" if contract.authorization.enforced else "refuses nothing on that ground"
+        pairs.append(("approval", f"judged at {contract.authorization.judged}; the provider {blocks}"))
+    return pairs
+
+
+def _attempts(channel: Channel) -> str:
+    if channel.attempts == "settle":
+        return "whatever is accepted takes effect"
+    return "may be rejected, or accepted without ever taking effect"
+
+
+def _answers(channel: Channel) -> str:
+    if channel.response == "final":
+        proof = {2: "and that is proof", 1: f"but only {channel.proof[0]!r} is proof" if channel.proof else ""}
+        return f"say how the request ended, {proof.get(len(channel.proof), 'but prove nothing')}"
+    rejected = "; a rejection is proof" if "rejected" in channel.proof else ""
+    return f"are receipts: proof that it was accepted, not that it took effect{rejected}"
+
+
+def _bounds(channel: Channel) -> str:
+    arrival, commit = channel.arrival, channel.commit_bound
+    arrives = "may arrive at any later time" if arrival is None else f"arrives {_within(arrival)} or never"
+    if commit is None:
+        return f"{arrives}; no bound on when it takes effect"
+    return f"{arrives}; takes effect {_within(commit)}{'' if channel.attempts == 'settle' else ' or never'}"
+
+
+def _within(instants: int) -> str:
+    return f"within {counted(instants, 'instant')}" if instants else "at once"
+
+
+def _keys(window: int | None) -> str:
+    if window is None:
+        return "not remembered: a repeat is carried out again"
+    return f"remembered for {counted(window, 'instant')} from acceptance: a repeat does nothing until then"
+
+
+def _query(terms: QueryTerms | None) -> str:
+    if terms is None:
+        return "cannot be asked"
+    what = "how many effects there are" if terms.scope == "state" else "what became of every key"
+    if terms.authority == "authoritative":
+        age = "as it is now" if not terms.lag else f"as it was {counted(terms.lag, 'instant')} ago"
+    elif terms.lag is None:
+        age = "from a copy of unknown age: that something is missing there proves nothing"
+    else:
+        age = f"from a copy that is at most {counted(terms.lag, 'instant')} old"
+    return f"tell {what}, {age}; {fee_text(terms.fee)}"
+
+
+def _undo(terms: CompensationTerms | None) -> str:
+    if terms is None:
+        return "not possible"
+    until = f" before t{terms.until}" if terms.until is not None else ""
+    keys = f"; key remembered for {counted(terms.deduplication, 'instant')}" if terms.deduplication else ""
+    return (
+        f"possible{until}, {fee_text(terms.fee)}; {_attempts(terms)}; answers {_answers(terms)}; {_bounds(terms)}{keys}"
+    )

@@ -1,0 +1,20 @@
+"""The workflow suite as the faces see it (:mod:`pytest_episem.suite`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_episem.suite import Suite
+
+
+class WorkflowSuite(Suite):
+    """Workflows that stopped half way, where nobody knows what happened."""
+
+    name = "workflows"
+
+    def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
+        return {}
+
+
+WORKFLOWS = WorkflowSuite()
