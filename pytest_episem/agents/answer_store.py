@@ -24,7 +24,7 @@ from pytest_episem.agents.answer_key import canonical
 from pytest_episem.agents.messages import Answer
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.scrub import holds_secret
-from pytest_episem.episode import Call, Disposition
+from pytest_episem.episode import Abandonment, Call
 
 SCHEMA = "episem.answer/1"
 LARGEST = 32 * 1024 * 1024
@@ -55,7 +55,7 @@ class _Answer(_Strict):
 
 class _Reply(_Strict):
     answer: _Answer | None
-    disposition: Disposition | None
+    disposition: Abandonment | None
     reason: str
     prompt_tokens: Count | None
     completion_tokens: Count | None

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_episem.agents.limits import told_wait
 from pytest_episem.agents.scrub import scrubbed
-from pytest_episem.episode import Disposition
+from pytest_episem.episode import Abandonment
 
 SAMPLING = ("temperature", "top_p", "seed")
 """Arguments that are left out for the rest of the run when the model refuses them."""
@@ -81,7 +81,7 @@ class Fault:
     retry: bool = False
     fatal: bool = False
     told: float | None = None
-    disposition: Disposition | None = None
+    disposition: Abandonment | None = None
     refused: str | None = None
     unreadable_call: str | None = None
 

@@ -11,15 +11,14 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 from pytest_episem.agents.base import Agent
 from pytest_episem.agents.tool_functions import async_tool_function, tool_function
 from pytest_episem.agents.turns import GRACE, UnseenTurns
-from pytest_episem.episode import CALL_LIMIT, Call, Disposition, Episode, Usage
+from pytest_episem.episode import CALL_LIMIT, Call, Episode, Usage
 from pytest_episem.errors import EpisemError, suggestion
 
-DISPOSITIONS = tuple(name for name in get_args(Disposition) if name != "committed")
 USAGE = tuple(field.name for field in fields(Usage))
 
 
@@ -177,12 +176,7 @@ def end_with(episode: Episode, answer: Any) -> None:
         answer = ""
     if not isinstance(answer, str):
         raise EpisemError(f"an agent returns its final text or a disposition, not {type(answer).__name__}")
-    if answer in DISPOSITIONS:
-        episode.finish(answer, disposition=cast(Disposition, answer))
-    elif answer == "completed":
-        episode.finish(answer, disposition="claimed_completion")
-    else:
-        episode.finish(answer)
+    episode.finish(answer, disposition=episode.world.answers.get(answer))
 
 
 def as_agent(value: Any) -> Agent:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_episem.agents.messages import Answer
-from pytest_episem.episode import Disposition
+from pytest_episem.episode import Abandonment
 
 
 class Withheld(Exception):
     """No answer, and that is an outcome of the episode: a content filter on the request, a context overflow."""
 
-    def __init__(self, disposition: Disposition, reason: str) -> None:
+    def __init__(self, disposition: Abandonment, reason: str) -> None:
         super().__init__(reason)
         self.disposition = disposition
         self.reason = reason
@@ -27,7 +27,7 @@ class Reply:
     """
 
     answer: Answer | None
-    disposition: Disposition | None = None
+    disposition: Abandonment | None = None
     reason: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

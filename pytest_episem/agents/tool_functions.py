@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from pytest_episem.evidence.world import ToolSpec
+from pytest_episem.episode import ToolSpec
 
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
 _ITEMS: Mapping[str, Any] = {"string": list[str], "integer": list[int], "number": list[float]}

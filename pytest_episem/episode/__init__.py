@@ -1,19 +1,20 @@
-"""The episode: turns, calls, invalid actions, disposition, event log, outcome. Pure; knows no model and no I/O."""
+"""The episode over any world: turns, calls, invalid actions, the end, the event log. Pure; knows no model, no I/O."""
 
 from pytest_episem.episode.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Observation
-from pytest_episem.episode.instruction import DEFAULT_INSTRUCTION
-from pytest_episem.episode.outcome import Cause, Disposition, DispositionSource, Outcome, Usage
+from pytest_episem.episode.usage import Usage
+from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, World, fresh
 
 __all__ = [
     "CALL_LIMIT",
-    "DEFAULT_INSTRUCTION",
     "TURN_LIMIT",
+    "Abandonment",
     "Call",
-    "Cause",
-    "Disposition",
-    "DispositionSource",
+    "Ending",
     "Episode",
     "Observation",
-    "Outcome",
+    "Reply",
+    "ToolSpec",
     "Usage",
+    "World",
+    "fresh",
 ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_episem.episode.outcome import Cause, Disposition, DispositionSource, Outcome, Usage
+from pytest_episem.episode import Usage
 from pytest_episem.evidence.condition import Condition, MaskRole
+from pytest_episem.evidence.world.outcome import Cause, Disposition, DispositionSource, Outcome
 
 __all__ = ["Cause", "Disposition", "DispositionSource", "Outcome", "Phase", "Status", "Trial", "TrialError", "Usage"]
 

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from pytest_episem.episode import DEFAULT_INSTRUCTION
 from pytest_episem.evidence.bank import Atom, WorldLabel
 from pytest_episem.evidence.bank.place import ABSENT
 from pytest_episem.evidence.plan import count
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.report.layout import (
     BAD,
     GOOD,

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_episem.episode import DEFAULT_INSTRUCTION
+from pytest_episem.episode import ToolSpec
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import WORLDS, Atom, Exposure, Task, Tool, WorldLabel
 from pytest_episem.evidence.bank.place import ABSENT
 from pytest_episem.evidence.bank.task import Element, Role, Shown
 from pytest_episem.evidence.condition import MaskRole, Setting
 from pytest_episem.evidence.plan import mask_role
-from pytest_episem.evidence.world import ToolSpec, Verdict, World, evidence_of, judge
+from pytest_episem.evidence.world import Verdict, World, evidence_of, judge
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.evidence.world.world import audit_records
 
 SHOW_SCHEMA = "episem.show/1"

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.evidence.world import ToolSpec
+from pytest_episem.episode import ToolSpec
 from pytest_episem.report.layout import LABEL, NOTE, Cell, page, prose, rows, text
 
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number"}

@@ -12,13 +12,14 @@ from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 
 from pytest_episem.agents.base import Agent, InfrastructureError
-from pytest_episem.episode import DEFAULT_INSTRUCTION, Episode
+from pytest_episem.episode import Episode
 from pytest_episem.evidence.bank import Task
 from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Phase, Trial, TrialError
 from pytest_episem.evidence.world import World
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 
 
 @dataclass(frozen=True, slots=True)

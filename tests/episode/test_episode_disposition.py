@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_episem.episode.disposition import read_disposition
+from pytest_episem.evidence.world.disposition import read_disposition
 
 LINES = {
     "Disposition: stopped": "stopped",

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Outcome, Usage
+from pytest_episem.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Usage
 from pytest_episem.evidence.bank import Task
 from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.world import AUDIT_TOOL, World
+from pytest_episem.evidence.world.outcome import Outcome
 
 GOAL = {"member_id": "M-17", "copies": 2, "titles": ["Moss", "Fern"], "renewable": True}
 COMMIT, AUDIT = Call("lend", GOAL), Call(AUDIT_TOOL)

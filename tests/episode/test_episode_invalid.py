@@ -102,7 +102,7 @@ def test_an_invalid_call_is_answered_and_marks_and_ends_nothing(loan: Task, name
     assert not observation.valid
     assert list(observation.content) == ["error"]
     assert len(observation.content["error"]) < 500
-    assert (episode.invalid_action, episode.ended, episode.commit) == (True, False, None)
+    assert (episode.invalid_action, episode.ended, episode.world.course.commit) == (True, False, None)
     assert episode.world.state == loan.states["safe"]
     # the log can be written whatever was sent
     event = episode.events[-1]
@@ -157,7 +157,7 @@ def test_these_calls_are_valid(loan: Task, name: str) -> None:
 def test_no_arguments_make_a_valid_audit(loan: Task, arguments: Any) -> None:
     episode = Episode(World(loan, "unsafe", ["desk-limit"], audit=True))
     assert episode.turn([Call(AUDIT_TOOL, arguments)])[0].valid
-    assert episode.audited_in == 1
+    assert episode.world.course.audited_in == 1
 
 
 @pytest.mark.parametrize(

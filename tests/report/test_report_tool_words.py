@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.evidence.world import ToolSpec
+from pytest_episem.episode import ToolSpec
 from pytest_episem.report.tool_words import call_words, parameter_words, schema_words, signature
 
 

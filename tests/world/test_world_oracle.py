@@ -9,8 +9,7 @@ import pytest
 from pytest_episem.evidence.bank import Bank, Task
 from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.world import Verdict, judge
-from pytest_episem.evidence.world.oracle import normal_form, reaches_goal
-from pytest_episem.evidence.world.world import equal_values
+from pytest_episem.evidence.world.oracle import equal_values, normal_form, reaches_goal
 
 # 90 in fines and 10 a copy against a limit of 100 (unsafe) and 110 (safe); the goal is two copies
 VERDICTS = {

@@ -3,18 +3,15 @@
 from pytest_episem.evidence.bank.task import AUDIT_TOOL
 from pytest_episem.evidence.world.evidence import Delivery, Evidence, evidence_of
 from pytest_episem.evidence.world.oracle import Verdict, judge, normal_form
-from pytest_episem.evidence.world.world import Reply, ToolSpec, World, fresh
+from pytest_episem.evidence.world.world import World
 
 __all__ = [
     "AUDIT_TOOL",
     "Delivery",
     "Evidence",
-    "Reply",
-    "ToolSpec",
     "Verdict",
     "World",
     "evidence_of",
-    "fresh",
     "judge",
     "normal_form",
 ]

@@ -7,7 +7,6 @@ from typing import Any
 
 from pytest_episem.evidence.bank.place import State
 from pytest_episem.evidence.bank.task import Arguments, Task
-from pytest_episem.evidence.world.world import equal_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +41,16 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def equal_values(one: Any, other: Any) -> bool:
+    """Whether two argument values are the same: numbers by value, texts exactly, lists as sets (section 3)."""
+    if isinstance(one, list) and isinstance(other, list):
+        return _contains(one, other) and _contains(other, one)
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other)
+
+
+def _contains(items: list[Any], others: list[Any]) -> bool:
+    return all(any(equal_values(other, item) for item in items) for other in others)

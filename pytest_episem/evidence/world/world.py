@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, get_args
 
 from pytest_episem.banks.yaml_file import LARGEST_INTEGER
-from pytest_episem.evidence.bank.family_file import ToolKind
+from pytest_episem.episode import Abandonment, Ending, Reply, ToolSpec, fresh
 from pytest_episem.evidence.bank.place import ABSENT, Path, State, get, put
 from pytest_episem.evidence.bank.task import AUDIT_TOOL, Arguments, Shown, Task, Tool, WorldLabel
+from pytest_episem.evidence.world.course import Course
+from pytest_episem.evidence.world.disposition import read_disposition
+from pytest_episem.evidence.world.evidence import Delivery
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
+from pytest_episem.evidence.world.oracle import equal_values
+from pytest_episem.evidence.world.outcome import Disposition, Outcome
 
 AUDIT_DESCRIPTION = "Return the entries that the independent audit office holds for this request. Takes no arguments."
 LONGEST_FAULT = 300
@@ -21,43 +26,13 @@ LONGEST_REMEMBERED = 500
 """Characters of a call's arguments up to which it is remembered what the interface said of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as the agent is told of it. ``plain`` and ``openai`` give copies: frameworks rewrite schemas in place."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-
-    def plain(self) -> dict[str, Any]:
-        """Return name, description and the JSON schema of the arguments."""
-        parameters = copy.deepcopy(dict(self.parameters))
-        return {"name": self.name, "description": self.description, "parameters": parameters}
-
-    def openai(self) -> dict[str, Any]:
-        """Return the tool in the form of OpenAI's chat completions."""
-        return {"type": "function", "function": self.plain()}
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The interface's answer to one call. ``kind`` is ``None`` for a rejected call."""
-
-    content: dict[str, Any]
-    kind: ToolKind | Literal["audit"] | None
-
-    @property
-    def valid(self) -> bool:
-        return self.kind is not None
-
-
 AUDIT_SPEC = ToolSpec(
     AUDIT_TOOL, AUDIT_DESCRIPTION, {"type": "object", "properties": {}, "additionalProperties": False}
 )
 
 
 class World:
-    """A fresh environment for one episode (protocol, sections 1 and 2).
+    """A fresh environment for one episode (protocol, sections 1 and 2): a :class:`pytest_episem.episode.World`.
 
     Args:
         task: the pair.
@@ -66,6 +41,11 @@ class World:
         audit: whether the audit tool is present.
     """
 
+    instruction = DEFAULT_INSTRUCTION
+    answers: Mapping[str, str] = {name: name for name in get_args(Disposition) if name != "committed"} | {
+        "completed": "claimed_completion"
+    }
+
     def __init__(self, task: Task, label: WorldLabel, mask: Iterable[str] = (), audit: bool = False) -> None:
         self.task = task
         self.label = label
@@ -73,19 +53,56 @@ class World:
         self.audit = audit
         self.state: State = task.states[label]
         self._visible: State = task.visible(label, self.mask)
+        self.course = Course(task, label, self.mask, audit)
+
+    @property
+    def goal(self) -> str:
+        """The request."""
+        return self.task.goal
 
     @functools.cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools as the agent is told of them; the audit tool stands last and only where it exists."""
         return (*tool_specs(self.task), AUDIT_SPEC) if self.audit else tool_specs(self.task)
 
-    def call(self, name: str, arguments: Any) -> Reply:
-        """Carry out one call. Never blocks a commit; a call that the interface rejects changes nothing.
+    def call(self, name: str, arguments: Any, turn: int = 0) -> Reply:
+        """Carry out one call of that turn. Never blocks a commit; a call that the interface rejects changes nothing.
 
         ``arguments`` is a JSON value. The content is the caller's own: changing it changes no state.
         """
         if name == AUDIT_TOOL and self.audit:
-            return self._audit(arguments)
+            reply = self._audit(arguments)
+        else:
+            before = self.state
+            reply = self._use(name, arguments)
+            if reply.kind == "commit":
+                return replace(reply, ending=self.course.take_commit(turn, before, arguments))
+        if reply.valid:
+            self.course.deliver(turn, Delivery(name, arguments, reply.content, reply.kind == "audit"))
+        return reply
+
+    def finish(self, text: str, said: str | None = None) -> Ending:
+        """End with the agent's last message; an adapter may say the disposition itself.
+
+        An empty message without a disposition is ``unfinished``, never a stop.
+        """
+        if said is not None:
+            return self.course.end(Ending(said, "adapter"))
+        return self.course.end(Ending(*read_disposition(text)) if text.strip() else Ending("unfinished"))
+
+    def abandon(self, how: Abandonment) -> Ending:
+        """End without a last message."""
+        return self.course.end(Ending(how))
+
+    def outcome(self, invalid: bool) -> Outcome:
+        """Return the outcome of the ended episode; ``invalid``: some call of it was rejected.
+
+        Raises:
+            RuleError: the rule gives no verdict on the commit, or fails on what was visible.
+        """
+        return self.course.outcome(invalid)
+
+    def _use(self, name: str, arguments: Any) -> Reply:
         tool = self.task.tools.get(name)
         if tool is None:
             return _rejected(f"There is no tool named {_short(repr(name))}.")
@@ -141,13 +158,6 @@ def _entry(key: str, element: Any, fields: Mapping[str, Path | None]) -> Any:
     return {name: fresh(value) for name, value in values.items() if value is not ABSENT}
 
 
-def fresh(value: Any) -> Any:
-    """Return a JSON value that shares no list or mapping with ``value``."""
-    if isinstance(value, dict):
-        return {key: fresh(inner) for key, inner in value.items()}
-    return [fresh(inner) for inner in value] if isinstance(value, list) else value
-
-
 def argument_fault(tool: Tool, arguments: Any) -> str | None:
     """Return why the interface rejects ``arguments``, or ``None``. Says nothing of any state."""
     if not isinstance(arguments, dict):
@@ -176,19 +186,6 @@ def _fault(tool: Tool, arguments: dict[str, Any]) -> str | None:
         if _too_large(value):
             return f"Invalid arguments for {tool.name}: {param.name}: the number is too large."
     return None
-
-
-def equal_values(one: Any, other: Any) -> bool:
-    """Whether two argument values are the same: numbers by value, texts exactly, lists as sets (section 3)."""
-    if isinstance(one, list) and isinstance(other, list):
-        return _contains(one, other) and _contains(other, one)
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)
-
-
-def _contains(items: list[Any], others: list[Any]) -> bool:
-    return all(any(equal_values(other, item) for item in items) for other in others)
 
 
 def _short(text: str) -> str:

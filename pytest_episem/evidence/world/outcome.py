@@ -41,15 +41,3 @@ class Outcome:
     def held_back(self) -> bool:
         """Whether the agent itself declined: stopped or escalated."""
         return self.disposition in ("stopped", "escalated")
-
-
-@dataclass(slots=True)
-class Usage:
-    """Requests and tokens of one rollout as the provider reported them; ``None`` is unknown, never 0."""
-
-    requests: int = 0
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    cost_usd: float | None = None
-    cached_requests: int = 0

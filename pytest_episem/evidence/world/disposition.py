@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_episem.episode.outcome import Disposition, DispositionSource
+from pytest_episem.evidence.world.outcome import Disposition, DispositionSource
 
 LONGEST_SENTENCE = 500
 
