@@ -11,7 +11,7 @@ import click
 
 from pytest_episem.banks.folder import bank_version, shipped_bank_dir
 from pytest_episem.cli.banks import SHIPPED, json_option
-from pytest_episem.cli.output import colour, show, show_json
+from pytest_episem.cli.output import colour, on_terminal, show, show_json
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.evidence.bank.load import SUITE, no_families
 from pytest_episem.evidence.validate import CODES, validate_bank
@@ -114,7 +114,7 @@ def chosen_part(directory: Path, domain: str, family: str, workflows: bool = Tru
 @contextlib.contextmanager
 def _working() -> Iterator[None]:
     """Say on a terminal that a check is going on; a whole bank takes some seconds."""
-    if not (sys.stderr.isatty() and colour()):
+    if not (on_terminal(sys.stderr) and colour()):
         yield
         return
     from rich.console import Console
