@@ -39,6 +39,17 @@ _NO_KEY = re.compile(
     re.IGNORECASE,
 )
 _UNKNOWN_MODEL = re.compile(r"model_not_found|LLM Provider NOT provided|unmapped llm provider", re.IGNORECASE)
+_OWN_CALL = re.compile(
+    r"error parsing tool call|Failed to parse tool call arguments as JSON|tool call validation failed:"
+    r"|Failed to call a function\. Please adjust your prompt|Model produced invalid sequence as part of ToolUse"
+    r"|Failed to parse input at pos \d+:|unexpected tokens remaining in message header"
+    r"|XML syntax error on line \d+:|expected element type <function> but have <",
+    re.IGNORECASE,
+)
+"""How servers say that they could not read what their own model wrote as a call: ollama, Groq, Bedrock, llama.cpp,
+vLLM. What we send ourselves is never meant: calls go back with arguments that are a JSON object."""
+_OWN_CALL_STATUS = (400, 422, 424, 500)
+_RAW_CALL = re.compile(r"raw='(.*)', err=", re.DOTALL)
 _KEY_VARIABLES = {
     "azure": "AZURE_API_KEY, AZURE_API_BASE and AZURE_API_VERSION",
     "bedrock": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
@@ -98,6 +109,9 @@ def fault_of(error: BaseException, sampling: Collection[str] = ()) -> Fault:
     client_error = status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429)
     if code == "tool_use_failed":
         return Fault("agent", text, unreadable_call=_failed_generation(error))
+    if status in _OWN_CALL_STATUS and _OWN_CALL.search(words):
+        found = _RAW_CALL.search(words)
+        return Fault("agent", text, unreadable_call=scrubbed(found.group(1)) if found else text)
     if "ContextWindowExceededError" in kinds or code == "context_length_exceeded" or status == 413:
         return Fault("overflow", text, disposition="unfinished")
     if "ContentPolicyViolationError" in kinds or (client_error and (code == "content_filter" or _FILTER.search(words))):

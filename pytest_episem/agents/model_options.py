@@ -21,8 +21,14 @@ _PROVIDER_LISTS = ("provider_endpoints_support_backup.json", "llms/openai_like/p
 _PROVIDER = re.compile(r'^    [A-Z0-9_]+ = "([a-z0-9_-]+)"$', re.MULTILINE)
 _CHAT = (None, "chat", "completion", "responses")
 _SECRET_KEY = re.compile(
-    r"api[-_]?key|secret|password|credential|authorization|cookie|access[-_]?key|(?:^|[-_])token$", re.IGNORECASE
+    r"api[-_]?key|secret|passw(?:or)?d|passphrase|credential|authorization|cookie|(?:access|private)[-_]?key",
+    re.IGNORECASE,
 )
+_TOKEN_KEY = re.compile(r"tokens?$", re.IGNORECASE)
+_WORD_TOKEN = re.compile(
+    r"(?:^|[-_])(?:bos|eos|eot|pad|unk|mask|sep|cls|start|begin|stop|end|per|special)[-_]", re.IGNORECASE
+)
+"""Of these the token is one that a model reads or writes, not one that opens a door."""
 _OURS = {
     "model": "use --episem-model",
     "custom_llm_provider": "use a model name of the form provider/name",
@@ -53,7 +59,7 @@ def checked_model_args(text: str | None) -> dict[str, Any]:
         if key in _OURS:
             raise EpisemError(f"{where}: {key!r} is not a sampling argument; {_OURS[key]}")
     for key, value in _walk(arguments):
-        if _SECRET_KEY.search(key) or (isinstance(value, str) and looks_secret(value)):
+        if _names_secret(key, value) or (isinstance(value, str) and looks_secret(value)):
             raise EpisemError(
                 f"{where}: {key!r} may carry a secret, and settings are written to run.json; "
                 "give keys in the environment, such as OPENAI_API_KEY"
@@ -62,6 +68,14 @@ def checked_model_args(text: str | None) -> dict[str, Any]:
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
         raise EpisemError(f"{where}: 'timeout' must be a number of seconds above 0, not {json.dumps(timeout)[:40]}")
     return arguments
+
+
+def _names_secret(key: str, value: Any) -> bool:
+    """Whether the name of an argument says that it is a secret: a token is one only where it is text, since
+    ``max_tokens`` and ``input_cost_per_token`` count tokens or price them."""
+    if _SECRET_KEY.search(key):
+        return True
+    return bool(isinstance(value, str) and _TOKEN_KEY.search(key) and not _WORD_TOKEN.search(key))
 
 
 def check_model_name(name: str, api_base: str | None = None) -> None:

@@ -184,6 +184,7 @@ class Sender:
                     return reply
             _note_failure(episode, self.model, fault, time.perf_counter() - started, wait)
             if fault.unreadable_call is not None:
+                self.alive = True
                 reply = Reply(unreadable_call(fault.unreadable_call), left_out=tuple(self.dropped))
                 _count(episode.usage, reply)
                 return reply

@@ -64,8 +64,26 @@ def test_model_args_are_a_json_object(text, arguments):
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        {"input_cost_per_token": 0.000001, "output_cost_per_token": 2e-6},
+        {"max_tokens": 9, "max_completion_tokens": 9, "thinking": {"type": "enabled", "budget_tokens": 1024}},
+        {"extra_body": {"stop_token_ids": [1], "eos_token": "</s>", "end_token": "<end>", "token_budget": 5}},
+        {"logit_bias": {"50256": -100}, "prompt_cache_key": "episem"},
+    ],
+    ids=["prices", "limits", "tokens-of-text", "others"],
+)
+def test_a_name_that_merely_holds_the_word_token_is_no_secret(arguments):
+    assert checked_model_args(json.dumps(arguments)) == arguments
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ('{"token": "x"}', "'token' may carry a secret"),
+        ('{"extra_body": {"accessToken": "x"}}', "'accessToken' may carry a secret"),
+        ('{"vertex_credentials": {"private_key": "x"}}', "may carry a secret"),
+        ('{"passphrase": "x"}', "'passphrase' may carry a secret"),
         ("{temperature: 0}", "not valid JSON"),
         ("[0]", "must be a JSON object"),
         ('{"temperature": NaN}', "NaN is not JSON"),

@@ -144,6 +144,38 @@ NAME_MISSING = {"id": "call_1", "type": "function", "function": {"arguments": "{
 USE_FAILED = fail(400, "Failed to call a function.", "tool_use_failed", failed_generation="<function=submit_payment>")
 
 
+OLLAMA = "error parsing tool call: raw='{\"request_id\": \"PR-58217\" }]', err=invalid character ']'"
+LLAMA_CPP = "Failed to parse input at pos 12: <tool_call><function=submit_payment>"
+UNREAD_BY_THE_SERVER = {
+    "ollama": Reply({"error": OLLAMA}, 500),
+    "ollama-openai": fail(500, OLLAMA),
+    "ollama-xml": fail(500, "XML syntax error on line 7: element <parameter> closed by </function>"),
+    "llama-cpp": fail(500, LLAMA_CPP, type="server_error"),
+    "llama-cpp-json": fail(500, "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]"),
+    "vllm": fail(500, 'unexpected tokens remaining in message header: Some("to=functions.submit_payment")'),
+    "bedrock": Reply(
+        {"message": "Model produced invalid sequence as part of ToolUse. Please refer to the guide."}, 424
+    ),
+    "groq-without-code": fail(400, "tool call validation failed: attempted to call tool 'pay' not in request.tools"),
+}
+
+
+@pytest.mark.parametrize("reply", UNREAD_BY_THE_SERVER.values(), ids=UNREAD_BY_THE_SERVER)
+def test_a_call_that_the_server_could_not_read_is_the_models_and_is_not_asked_for_again(play, server, reply):
+    trial = play(reply, say(None, [COMMIT]))
+    assert trial.status == "completed"
+    assert (trial.outcome.invalid_action, trial.outcome.disposition) == (True, "committed")
+    assert len(server.requests) == 2
+    assert trial.usage.requests == 2
+
+
+def test_a_model_that_is_never_understood_is_unfinished(play, server):
+    server.then = UNREAD_BY_THE_SERVER["bedrock"]
+    trial = play()
+    assert (trial.outcome.disposition, trial.outcome.invalid_action) == ("unfinished", True)
+    assert (trial.turns, len(server.requests)) == (12, 12)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
