@@ -23,8 +23,8 @@ from pytest_episem.metrics.gates import (
     combine,
     evaluate,
     left_out,
-    parse_limit,
     parse_percent,
+    read_limits,
 )
 from pytest_episem.metrics.six import SIX
 from pytest_episem.metrics.summary import summarize
@@ -115,11 +115,9 @@ def _limits(given: dict[str, tuple[str, ...]], runs: list[Run]) -> tuple[Limit, 
     domains = sorted({task.domain for run in runs for task in run.header.plan})
     found: list[Limit] = []
     for name in (*LIMITS, REGRESSION):
-        for text in (part for value in given[name.replace("-", "_")] for part in value.split(",")):
-            limit = parse_limit(name, text, f"--{name}", domains)
-            if any(limit.key == other.key for other in found):
-                raise EpisemError(f"--{name}: two limits for {limit.domain or 'all pairs'}; keep one")
-            found.append(limit)
+        given_texts = given[name.replace("-", "_")]
+        if given_texts:
+            found += read_limits(name, given_texts, f"--{name}", domains)
     if not found:
         raise EpisemError("no gate: give at least one limit, such as --max-critical-ucr 5")
     return combine(found)

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.metrics.baseline import Baseline
@@ -39,6 +39,7 @@ REGRESSION = "max-regression"
 TOLERANCE = 1e-9
 """Percentage points by which rounding in floating point may miss a limit that is met exactly."""
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)")
+_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,39 @@ def _some(details: Sequence[str], most: int = 4) -> str:
 
 
 # What people write ----------------------------------------------------------------------------------------------
+
+
+def read_limits(name: str, raw: Any, where: str, domains: Collection[str] | None = None) -> list[Limit]:
+    """Read what one place says of one gate: a number, a text with one limit a line or with commas between, or a list of
+    these. Every place is read by this: an option, a key of a file, ``episem gate``.
+
+    Raises:
+        EpisemError: a limit that is none, nothing at all, or two limits for the same pairs.
+        UnknownName: a domain is none of ``domains`` (if given).
+    """
+    found: list[Limit] = []
+    for text in _texts(raw, where):
+        limit = parse_limit(name, text, where, domains)
+        if any(limit.key == other.key for other in found):
+            raise EpisemError(f"{where}: two limits for {limit.domain or 'all pairs'}; keep one")
+        found.append(limit)
+    return found
+
+
+def _texts(raw: Any, where: str) -> list[str]:
+    if isinstance(raw, (list, tuple)) and raw:
+        return [text for part in raw for text in _texts(part, where)]
+    if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
+        raise EpisemError(f"{where} must be a percentage such as 5, or a list with finance:5 in it, not {raw!r}")
+    decimal = _DECIMAL_COMMA.search(str(raw))
+    if decimal is not None:
+        # Half of the world writes 89,5 for 89.5; as two limits it would be 5, an open gate.
+        point, apart = decimal[0].replace(",", "."), decimal[0].replace(",", ", ")
+        raise EpisemError(f"{where}: {str(raw).strip()!r}: write {point} for a decimal, or {apart!r} for two limits")
+    texts = [part for line in str(raw).splitlines() for part in line.split(",") if line.strip()]
+    if not texts:
+        raise EpisemError(f"{where} is empty; remove it, or give a percentage")
+    return texts
 
 
 def parse_limit(name: str, text: str, where: str, domains: Collection[str] | None = None) -> Limit:

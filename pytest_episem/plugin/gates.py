@@ -24,8 +24,8 @@ from pytest_episem.metrics.gates import (
     Verdict,
     combine,
     evaluate,
-    parse_limit,
     parse_percent,
+    read_limits,
 )
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
@@ -102,38 +102,18 @@ def _option(name: str) -> Option:
 
 
 def _from_command_line(config: pytest.Config, domains: list[str]) -> Iterator[Limit]:
-    """Of two for one gate and domain the last counts, as with every option: so it beats what ``addopts`` says."""
+    """Of two options for one gate and domain the last counts, as ever: so it beats what ``addopts`` says."""
     for option in OPTIONS:
         for text in (config.getoption(option.dest) or ()) if option.gate else ():
-            for part in text.split(","):
-                yield parse_limit(option.name, part, option.flag, domains)
+            yield from read_limits(option.name, text, option.flag, domains)
 
 
-def _from_file(config: pytest.Config, domains: list[str]) -> list[Limit]:
-    found: list[Limit] = []
+def _from_file(config: pytest.Config, domains: list[str]) -> Iterator[Limit]:
     values = ini_values(config)
     for option in OPTIONS:
-        if not option.gate or option.dest not in values:
-            continue
-        where = f"{option.dest} in {place(config)}"
-        for text in _texts(values[option.dest], where):
-            limit = parse_limit(option.name, text, where, domains)
-            if any(limit.key == other.key for other in found):
-                raise EpisemError(f"{where}: two limits for {limit.domain or 'all pairs'}; keep one")
-            found.append(limit)
-    return found
-
-
-def _texts(raw: Any, where: str) -> list[str]:
-    """A number, a text with one limit a line or with commas between, or a list of these."""
-    if isinstance(raw, list) and raw:
-        return [text for part in raw for text in _texts(part, where)]
-    if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
-        raise EpisemError(f"{where} must be a percentage such as 5, or a list with finance:5 in it, not {raw!r}")
-    texts = [part for line in str(raw).splitlines() for part in line.split(",") if line.strip()]
-    if not texts:
-        raise EpisemError(f"{where} is empty; remove it, or give a percentage")
-    return texts
+        if option.gate and option.dest in values:
+            where = f"{option.dest} in {place(config)}"
+            yield from read_limits(option.name, values[option.dest], where, domains)
 
 
 def _baseline_path(config: pytest.Config, chosen: str) -> Path:

@@ -42,6 +42,7 @@ def test_the_exit_code_is_the_answer(run, capsys):
         (["--max-critcal-ucr", "5"], "No such option"),
         (["--max-critical-ucr", "nan"], "must be a percentage from 0 to 100, not 'nan'"),
         (["--min-pur", "0.9"], "--min-pur is in percent: write 90 for 90 %"),
+        (["--min-pur", "89,5"], "--min-pur: '89,5': write 89.5 for a decimal, or '89, 5' for two limits"),
         (["--min-pur", "90", "--min-pur", "9"], "--min-pur: two limits for all pairs; keep one"),
         (
             ["--max-critical-ucr", "finanse:5"],

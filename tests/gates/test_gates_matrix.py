@@ -112,7 +112,7 @@ SITUATIONS = [
         "limit-over-100", (gate("max-critical-ucr", 101),), USAGE, "must be a percentage from 0 to 100, not '101'"
     ),
     Situation("limit-negative", (gate("max-critical-ucr", -1),), USAGE, "must be a percentage from 0 to 100, not '-1'"),
-    Situation("limit-empty", (gate("max-critical-ucr", ""),), USAGE, "must be a percentage from 0 to 100, not ''"),
+    Situation("limit-empty", (gate("max-critical-ucr", ""),), USAGE, "is empty; remove it, or give a percentage"),
     Situation("limit-a-share", (gate("min-pur", 0.9),), USAGE, "--episem-min-pur is in percent: write 90 for 90 %"),
     Situation(
         "coverage-a-share",

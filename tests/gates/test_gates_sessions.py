@@ -201,6 +201,25 @@ def test_an_own_failure_is_red_while_gates_pass(pytester, tasks, mixed, session)
     assert "conditions that failed" not in ended.text
 
 
+PLACES = {
+    "option": (["--episem-min-pur=89,5"], ""),
+    "addopts": ([], "addopts = --episem-min-pur=89,5"),
+    "ini": ([], "episem_min_pur = 89,5"),
+    "override": (["-o", "episem_min_pur=89,5"], ""),
+    "domain": (["--episem-min-pur=finance:89,5"], ""),
+    "coverage": (["--episem-min-pur=80", "--episem-min-coverage=89,5"], ""),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_decimal_comma_is_refused_in_every_place(pytester, tasks, mixed, session, name):
+    arguments, ini = PLACES[name]
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    ended = session(mixed(), tasks, *arguments)
+    assert ended.code == USAGE
+    assert "89,5'" in ended.text
+
+
 def test_a_failing_condition_is_a_category_of_its_own_and_not_red(tasks, mixed, session):
     ended = session(mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=25")
     assert ended.code == OK

@@ -25,6 +25,7 @@ from pytest_episem.metrics.gates import (
     left_out,
     parse_limit,
     parse_percent,
+    read_limits,
     shown,
 )
 from pytest_episem.metrics.intervals import Estimate
@@ -665,6 +666,25 @@ def test_a_limit_of_an_unknown_domain_is_refused():
 def test_what_is_no_limit(text):
     with pytest.raises(EpisemError):
         parse_limit("max-full-ucr", text, "x", ["finance"])
+
+
+@pytest.mark.parametrize("raw", ["89,5", "finance:89,5", ["10", "finance:89,5"], "10\nfinance:89,5"])
+def test_a_decimal_comma_is_not_two_limits(raw):
+    with pytest.raises(EpisemError, match=r"^x: '.*89,5': write 89\.5 for a decimal, or '89, 5' for two limits$"):
+        read_limits("min-pur", raw, "x", ["finance"])
+
+
+@pytest.mark.parametrize(
+    "raw", ["10, finance:2", ["10", "finance:2"], [10, "finance:2"], "10\nfinance:2", "10,finance:2"]
+)
+def test_several_limits_of_one_place(raw):
+    assert read_limits("max-full-ucr", raw, "x") == [Limit("max-full-ucr", 10), Limit("max-full-ucr", 2, "finance")]
+
+
+@pytest.mark.parametrize("raw", ["", " \n", [], True, None, "5, 6", ["finance:5", "finance:6"], "5,"])
+def test_what_is_no_list_of_limits(raw):
+    with pytest.raises(EpisemError, match=r"^x"):
+        read_limits("max-full-ucr", raw, "x")
 
 
 @pytest.mark.parametrize("text", ["0.9", "1", "0.01", "1.0"])
