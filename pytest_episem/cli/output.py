@@ -18,11 +18,16 @@ class OutputClosed(Exception):
     """Whoever read our output has closed it, as ``head`` does."""
 
 
+def on_terminal(stream: Any) -> bool:
+    """Return whether a stream is a terminal; what stands in for one may not be able to tell."""
+    return bool(getattr(stream, "isatty", bool)())
+
+
 def colour() -> bool:
     """Return whether to colour: on a terminal, unless ``NO_COLOR`` is set; ``FORCE_COLOR`` asks for it in a pipe."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+    return bool(os.environ.get("FORCE_COLOR")) or on_terminal(sys.stdout)
 
 
 def width() -> int | None:
@@ -30,12 +35,12 @@ def width() -> int | None:
     asked = os.environ.get("COLUMNS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if on_terminal(sys.stdout) else None
 
 
 def unicode() -> bool:
     """Return whether standard output takes any character; where it does not, plain ASCII stands in for bars."""
-    return (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+    return (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "").startswith("utf")
 
 
 def write(text: str, error: bool = False) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-from pytest_episem.cli.output import write
+from pytest_episem.cli.output import on_terminal, write
 from pytest_episem.records.text import printable
 
 LEAVE = ("quit", "exit")
@@ -23,7 +23,7 @@ def typed_lines(prompt: Callable[[], str]) -> Iterator[str]:
 
 def _lines(prompt: Callable[[], str]) -> Iterator[str]:
     """Yield lines, with editing and history on a terminal; from a pipe echo them after the prompt."""
-    if sys.stdin.isatty():
+    if on_terminal(sys.stdin):
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 - its import gives input() line editing
         with contextlib.suppress(EOFError):

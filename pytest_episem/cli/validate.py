@@ -12,7 +12,7 @@ import click
 from pytest_episem.bank import shipped_bank_dir
 from pytest_episem.bank.load import SUITE, bank_version, no_families
 from pytest_episem.cli.banks import SHIPPED, json_option
-from pytest_episem.cli.output import colour, show, show_json
+from pytest_episem.cli.output import colour, on_terminal, show, show_json
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.outcomes.bank.codes import CODES as OUTCOME_CODES
 from pytest_episem.outcomes.bank.load import holds_evidence, holds_outcomes, template_names
@@ -114,7 +114,7 @@ def chosen_part(directory: Path, domain: str, family: str, workflows: bool = Tru
 @contextlib.contextmanager
 def _working() -> Iterator[None]:
     """Say on a terminal that a check is going on; a whole bank takes some seconds."""
-    if not (sys.stderr.isatty() and colour()):
+    if not (on_terminal(sys.stderr) and colour()):
         yield
         return
     from rich.console import Console

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_episem.plugin.options import unknown_keys, value
+from pytest_episem.plugin.screen import end_line
 
 KEEPER = "episem-gates"
 """The name under which the keeper of the gates is registered, once somebody chose an agent."""
@@ -43,10 +44,8 @@ class NotEvaluated:
 def say(config: pytest.Config, line: str, **markup: bool) -> None:
     """Print a line that must be seen: through pytest's reporter, or without one past whatever captures output."""
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
-        reporter.ensure_newline()
-        if reporter._tw.width_of_current_line:  # with -q the line of dots may stand open
-            reporter.write_line("")
+    if hasattr(reporter, "write_line"):
+        end_line(reporter)
         reporter.write_line(line, **markup)
         return
     capture: Any = config.pluginmanager.get_plugin("capturemanager")

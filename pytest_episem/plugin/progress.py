@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from pytest_episem.plugin.screen import watched
+
 FIRST, EVERY = 10.0, 30.0
 """Seconds until the first line, and between two."""
 
@@ -26,7 +28,7 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reporter, self._total, self._spent, self._clock = reporter, total, spent, clock
-        self._watched = reporter is not None and reporter.isatty and reporter.verbosity >= 0
+        self._watched = watched(reporter)
         self._done = 0
         self._started = clock()
         self._next = self._started + FIRST

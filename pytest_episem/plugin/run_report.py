@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.plugin.run_log import RunLog
+from pytest_episem.plugin.screen import drawing
 from pytest_episem.records.run import RUN_FILE
 from pytest_episem.records.run_dir import open_run
 from pytest_episem.records.text import printable
@@ -89,13 +90,12 @@ class RunReport:
             reporter.write_line(f"records: {self._directory}")
 
     def _show_summary(self, reporter: Any) -> None:
-        width, unicode = reporter._tw.fullwidth, (reporter._tw._file.encoding or "").lower().startswith("utf")
-        lines, where = self._lines((width, reporter.hasmarkup, reporter.verbosity, unicode))
+        lines, where = self._lines(drawing(reporter))
         for line in lines:
             reporter.write_line(line)
         reporter.write_line(where)
 
-    def _lines(self, drawing: tuple[int, bool, int, bool]) -> tuple[list[str], str]:
+    def _lines(self, page: tuple[int, bool, int, bool]) -> tuple[list[str], str]:
         from pytest_episem.metrics.summary import summarize
         from pytest_episem.report.outcome_terminal import outcome_lines
         from pytest_episem.report.terminal import summary_lines
@@ -106,12 +106,12 @@ class RunReport:
             if not self.choices.runs_evidence:
                 raise
             summary = summarize(open_run(self.log.directory, events=False))
-            return summary_lines(summary, *drawing), f"no report: {error}"
+            return summary_lines(summary, *page), f"no report: {error}"
         lines: list[str] = []
         for _, summary in written.runs:
-            lines += summary_lines(summary, *drawing)
+            lines += summary_lines(summary, *page)
         for _, outcome in written.outcomes:
-            lines += [*([""] if lines else []), *outcome_lines(outcome, *drawing)]
+            lines += [*([""] if lines else []), *outcome_lines(outcome, *page)]
         return lines, f"report:  {self._directory / written.html.name}"
 
     @property
