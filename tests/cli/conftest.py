@@ -45,9 +45,9 @@ def outcome_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank that holds three workflows of the outcome suite and nothing of the other."""
     bank = tmp_path_factory.mktemp("bank") / "recoveries"
     for name in WORKFLOWS:
-        target = bank / "outcomes" / f"{name}.yaml"
+        target = bank / "workflows" / f"{name}.yaml"
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(shipped_bank_dir() / "outcomes" / f"{name}.yaml", target)
+        shutil.copy(shipped_bank_dir() / "workflows" / f"{name}.yaml", target)
     (bank / "VERSION").write_text("0.2\n", encoding="ascii")
     return bank
 
@@ -57,7 +57,7 @@ def both_dir(bank_dir: Path, outcome_dir: Path, tmp_path_factory: pytest.TempPat
     """A bank of both suites: the family and the workflows."""
     bank = tmp_path_factory.mktemp("bank") / "both"
     shutil.copytree(bank_dir, bank)
-    shutil.copytree(outcome_dir / "outcomes", bank / "outcomes")
+    shutil.copytree(outcome_dir / "workflows", bank / "workflows")
     return bank
 
 

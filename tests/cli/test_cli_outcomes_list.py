@@ -123,9 +123,9 @@ def test_a_wrong_name_is_one_line_with_the_nearest(episem, both_dir, arguments, 
 
 
 def test_a_name_that_two_things_have_is_refused(episem, outcome_dir, tmp_path):
-    other = tmp_path / "other" / "outcomes" / "travel" / "billing-chain.yaml"
+    other = tmp_path / "other" / "workflows" / "travel" / "billing-chain.yaml"
     other.parent.mkdir(parents=True)
-    other.write_text((outcome_dir / "outcomes" / f"{CHAIN}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    other.write_text((outcome_dir / "workflows" / f"{CHAIN}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     banks = ("--bank", outcome_dir, "--bank", tmp_path / "other")
     result = episem("show", "billing-chain", *banks)
     assert result.stderr == f"episem: 'billing-chain' could be any of {CHAIN}, travel/billing-chain\n"

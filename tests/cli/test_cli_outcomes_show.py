@@ -111,8 +111,8 @@ def test_a_pipe_never_wraps(show):
 
 
 def test_what_a_bank_says_is_escaped(episem, outcome_dir, tmp_path):
-    text = (outcome_dir / "outcomes" / "finance" / "billing-chain.yaml").read_text(encoding="utf-8")
-    file = tmp_path / "odd" / "outcomes" / "finance" / "billing-chain.yaml"
+    text = (outcome_dir / "workflows" / "finance" / "billing-chain.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "odd" / "workflows" / "finance" / "billing-chain.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(text.replace("args: {id: INV-7}", 'args: {id: "I\\e[31m[bold]7"}'), encoding="utf-8")
     for command in ("show", "play"):

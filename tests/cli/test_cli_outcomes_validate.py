@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FILE = "outcomes/finance/billing-chain.yaml"
+FILE = "workflows/finance/billing-chain.yaml"
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_bank_of_the_outcome_suite_alone(episem, outcome_dir):
     assert result.returncode == 0
     assert result.stdout.splitlines()[-1] == "no problems (outcome suite: 3 workflows with 7 cases)"
     assert "masks" not in result.stdout
-    assert episem("validate", outcome_dir / "outcomes").stdout.endswith(result.stdout.splitlines()[-1] + "\n")
+    assert episem("validate", outcome_dir / "workflows").stdout.endswith(result.stdout.splitlines()[-1] + "\n")
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ class NaiveRetry(Controller):
 @pytest.fixture
 def bank(pytester: pytest.Pytester) -> str:
     """A bank with ``billing-chain`` alone; returns the option."""
-    target = pytester.path / "small" / "outcomes" / "finance"
+    target = pytester.path / "small" / "workflows" / "finance"
     target.mkdir(parents=True)
-    shutil.copy(shipped_bank_dir() / "outcomes" / "finance" / "billing-chain.yaml", target)
+    shutil.copy(shipped_bank_dir() / "workflows" / "finance" / "billing-chain.yaml", target)
     return "--episem-bank=small"
 
 
@@ -235,7 +235,7 @@ def test_a_case_without_a_record_is_never_a_success(pytester, bank):
 
 
 def test_a_case_outside_its_support_is_an_error_and_no_verdict(pytester, bank):
-    file = pytester.path / "small" / "outcomes" / "finance" / "billing-chain.yaml"
+    file = pytester.path / "small" / "workflows" / "finance" / "billing-chain.yaml"
     text = file.read_text()
     assert "effect: 0" in text
     file.write_text(text.replace("effect: 0", "effect: 5"))  # its commit bound is 2

@@ -50,7 +50,7 @@ def validate_outcomes(directory: Path, *, capabilities: bool = True, only: str =
     """Check a bank; never raises for a fault of the bank. Files are named as seen from ``directory``.
 
     Args:
-        directory: holds ``outcomes/<domain>/<workflow>.yaml`` or the domains themselves.
+        directory: holds ``workflows/<domain>/<workflow>.yaml`` or the domains themselves.
         capabilities: also hold the bank as a whole to the rule that each capability is there, is missing and decides
             an ending somewhere: it is removed, and joint planning plans again.
         only: a domain, or ``domain/workflow``, to check.
