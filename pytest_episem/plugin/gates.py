@@ -16,6 +16,7 @@ import pytest
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Setting
+from pytest_episem.plugin.ending import GOOD
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
 from pytest_episem.plugin.node_ids import is_ours

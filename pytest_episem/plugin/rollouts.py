@@ -18,7 +18,7 @@ from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID
 from pytest_episem.runs.rollout import TrialWorld
 from pytest_episem.runs.runner import Runner, runs_in_background
-from pytest_episem.text import escaped
+from pytest_episem.text import escaped, printable
 
 
 class Rollouts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 OK, FAILED = range(2)
