@@ -84,7 +84,9 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """A worker found tests that use our fixtures though no option asked for us: record their trials all the same."""
     config = node.config
     if not config.pluginmanager.has_plugin("episem-face") and any("/unsafe-full" in nodeid for nodeid in ids):
-        get_face(config).pytest_xdist_node_collection_finished(node, ids)
+        face = get_face(config)
+        face.ending.watch()  # it has missed the beginning of the loop
+        face.pytest_xdist_node_collection_finished(node, ids)
 
 
 def get_face(config: pytest.Config) -> Face:

@@ -14,6 +14,7 @@ from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
+from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
 from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
@@ -27,6 +28,7 @@ from pytest_episem.protocol.trial import Trial
 from pytest_episem.records.store import trial_from_json, trial_to_json
 
 if TYPE_CHECKING:
+    from pytest_episem.plugin.gates import GateKeeper
     from pytest_episem.plugin.outcomes import OutcomeSuite
 
 NAME = "episem-face"
@@ -42,6 +44,8 @@ class Face:
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self.choices = Choices(config)
         self.rollouts = Rollouts(self.choices, self._recorded)
+        self.ending = Ending(config, self._settle)
+        self._keeper: GateKeeper | None = None
         self._workers = 0
 
     @classmethod
@@ -78,7 +82,7 @@ class Face:
             return
         from pytest_episem.plugin import gates
 
-        gates.install(self)
+        self._keeper = gates.install(self)
 
     @functools.cached_property
     def log(self) -> RunLog:
@@ -262,21 +266,58 @@ class Face:
     # The end ----------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        if self.worker_input is not None:
+            return (yield)
+        try:
+            with ExitGuard(self.config, self._last_words):
+                return (yield)
+        finally:
+            self.ending.watch()
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self._watch_controller()
+
+    def pytest_internalerror(self) -> None:
+        self._watch_controller()
+
+    def _watch_controller(self) -> None:
+        if self.worker_input is None:
+            self.ending.watch()
+
+    def _last_words(self, reason: str) -> str:
+        """Return what is said of a process that somebody ends on the spot."""
+        if self._keeper is not None and self._keeper.decides:
+            return self._keeper.ended(reason)
+        return f"episem: {reason}; the run is incomplete"
+
+    def _settle(self, session: pytest.Session) -> None:
+        """Decide the exit code: the gates want every record, and no condition may lack one."""
+        try:
+            self._take_last()
+        finally:
+            if self._keeper is not None:
+                self._keeper.settle(session)
+            self._refuse_missing(session)
+
+    def _refuse_missing(self, session: pytest.Session) -> None:
+        if session.exitstatus in GOOD and not runs_nothing(self.config) and self.log.missing():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         if self.worker_input is not None:
             self.rollouts.close()
             self.config.workeroutput[RECORDS] = self._wire()  # type: ignore[attr-defined]
             return (yield)
-        self._take_last()  # the gates, next in line, want every record
+        self.ending.settle(session)
         try:
             return (yield)
         finally:
             self._take_last()
             self.log.close()
             self.report.close()
-            good = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-            if good and not runs_nothing(self.config) and self.log.missing():
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._refuse_missing(session)  # somebody may have set it back
 
     def _take_last(self) -> None:
         self.rollouts.close()

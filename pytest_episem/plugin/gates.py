@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,7 @@ from pytest_episem.metrics.gates import (
     parse_percent,
     read_limits,
 )
+from pytest_episem.plugin.ending import GOOD
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
 from pytest_episem.plugin.node_ids import is_ours
@@ -208,43 +210,80 @@ class GateKeeper(GateCategory):
                 "episem_rollout"
             )
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        try:
+            return (yield)
+        except session.Failed:
+            raise
+        except BaseException as end:
+            # Told here as well: a second Ctrl-C keeps pytest from telling of the first.
+            self._complaints.append(_ended_by(end))
+            raise
+
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self._complaints.append(printable(f"interrupted: {excinfo.value}".rstrip(": ")))
+        self._complaints.append(_ended_by(excinfo.value))
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self._complaints.append(printable(f"internal error: {excinfo.typename}"))
+        self._complaints.append(_ended_by(excinfo.value))
 
     # The verdict
+
+    def settle(self, session: pytest.Session) -> None:
+        """Compute the verdict and the exit code, once, before anybody reads it."""
+        if not self.decides or self._looking or self.result is not None:
+            return
+        self.result = GateResult(scope="no pair")  # what stands if somebody exits before the verdict does
+        try:
+            self.result = self._evaluate(session)
+            self._publish(self.result)
+        except KeyboardInterrupt:
+            self.result = _interrupted(self.result)
+            raise
+        finally:
+            self._redden(session)
+
+    def ended(self, reason: str) -> str:
+        """Return the line of a process that is ended on the spot, for ``reason``."""
+        self._complaints.append(reason)
+        self.result = self._evaluate(None)
+        return self.result.line
+
+    @property
+    def _looking(self) -> str:
+        return runs_nothing(self.config) or self._nobody_asked()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         if not self.decides:
             return (yield)
-        looking = runs_nothing(self.config) or self._nobody_asked()
         try:
-            if not looking:
-                self.result = GateResult(scope="no pair")  # what stands if somebody exits before the verdict does
-                self.result = self._evaluate(session)
-                self._publish(self.result)
             return (yield)
         except pytest.exit.Exception as end:
-            if self._fails and end.returncode in _GOOD:
+            if self._fails and end.returncode in GOOD:
                 end.returncode = pytest.ExitCode.TESTS_FAILED
             raise
         except SystemExit as end:
-            if self._fails and end.code in (None, *_GOOD):
+            if self._fails and end.code in (None, *GOOD):
                 end.code = pytest.ExitCode.TESTS_FAILED
             raise
+        except KeyboardInterrupt:
+            if self.result is not None:
+                self.result = _interrupted(self.result)
+            raise
         finally:
-            if self._fails and session.exitstatus in _GOOD:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            self._state(f"episem gate: not evaluated ({looking})" if self.result is None else self.result.line)
+            self._redden(session)
+            self._state(f"episem gate: not evaluated ({self._looking})" if self.result is None else self.result.line)
+
+    def _redden(self, session: pytest.Session) -> None:
+        if self._fails and session.exitstatus in GOOD:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @property
     def _fails(self) -> bool:
         return self.result is not None and not self.result.passed
 
-    def _evaluate(self, session: pytest.Session) -> GateResult:
+    def _evaluate(self, session: pytest.Session | None) -> GateResult:
         complaints = list(dict.fromkeys(self._complaints))
         try:
             complaints += [found for found in self._missing(session) if not any(found in said for said in complaints)]
@@ -260,11 +299,11 @@ class GateKeeper(GateCategory):
         log = self.face.log
         return open_run(log.directory, events=False) if (log.directory / RUN_FILE).exists() else Run(log.header(), {})
 
-    def _missing(self, session: pytest.Session) -> list[str]:
+    def _missing(self, session: pytest.Session | None) -> list[str]:
         missing, found = self.face.log.missing(), []
         if missing:
             found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0]}")
-        stopped = session.shouldstop or session.shouldfail
+        stopped = session is not None and (session.shouldstop or session.shouldfail)
         if stopped:
             found.append(printable(stopped))
         return found
@@ -340,7 +379,17 @@ class GateKeeper(GateCategory):
             reporter.write_line("(-vv explains them)")
 
 
-_GOOD = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+def _ended_by(end: BaseException) -> str:
+    """Return in words what ended a session early."""
+    if isinstance(end, (KeyboardInterrupt, pytest.exit.Exception)):
+        return printable(f"interrupted: {end}".rstrip(": "))
+    return printable(f"internal error: {type(end).__name__}")
+
+
+def _interrupted(result: GateResult) -> GateResult:
+    """Return a result that fails in any case, since the session did not come to its end."""
+    verdict = Verdict(COMPLETE, "the run is complete", False, "interrupted")
+    return replace(result, verdicts=[verdict, *(one for one in result.verdicts if one.key != COMPLETE)])
 
 
 def gate_reports(verdict: Verdict) -> Iterator[pytest.TestReport]:

@@ -18,7 +18,7 @@ from pytest_episem.protocol.condition import Condition
 from pytest_episem.protocol.rollout import TrialWorld
 from pytest_episem.protocol.runner import Runner, runs_in_background
 from pytest_episem.protocol.trial import Trial
-from pytest_episem.records.text import escaped
+from pytest_episem.records.text import escaped, printable
 
 
 class Rollouts:
@@ -88,9 +88,11 @@ class Rollouts:
         """
         __tracebackhide__ = True
         if task_id not in self._searched:
-            _, ran = self.runner.search(self.choices.bank.task(task_id), self._playing(agent))
+            found, ran = self.runner.search(self.choices.bank.task(task_id), self._playing(agent))
             self._stop_if_hopeless()
             errors = [trial for trial in ran if trial.error is not None]
+            if not found.complete:  # the error may be of a fixed condition, which ran elsewhere
+                errors += [trial for trial in self.runner.trials.values() if _failed_in(trial, task_id)]
             if errors:
                 raise NoVerdict(errors[0])
             own = [trial for trial in ran if trial.condition.id not in self.collected]
@@ -128,5 +130,18 @@ class Rollouts:
         return self._agent_playing
 
     def _stop_if_hopeless(self) -> None:
-        if self.runner.stopped is not None:
-            pytest.exit(f"episem: {self.runner.stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
+        """End the run if nothing more can succeed: at once, or behind an item whose error shows the agent's traceback.
+
+        A worker can only ask for it.
+        """
+        stopped = self.runner.stopped
+        if stopped is None:
+            return
+        if stopped.kind != "agent" and not self.choices.in_worker:
+            pytest.exit(f"episem: {stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
+        session: Any = self.choices.config.pluginmanager.get_plugin("session")
+        session.shouldstop = session.shouldstop or printable(f"episem: {stopped.message}")
+
+
+def _failed_in(trial: Trial, task_id: str) -> bool:
+    return trial.condition.task == task_id and trial.error is not None

@@ -22,6 +22,10 @@ __all__ = ["RunSettings", "Runner", "runs_in_background"]
 Searched: TypeAlias = tuple[BoundaryResult, list[Trial]]
 
 
+HOPELESS = 5
+"""At how many rollouts, the first of a process, an agent raises until the run ends."""
+
+
 class Runner:
     """Runs conditions of one bank and remembers their trials, so none runs twice in a process.
 
@@ -42,6 +46,7 @@ class Runner:
         self._finished: list[Trial] = []
         self._asked: set[Condition] = set()
         self._handed_over: set[Condition] = set()
+        self._raised: int | None = 0
         self._lock = threading.Lock()
         self._background: Background | None = None
         self._playing: dict[Condition, asyncio.Task[Trial]] = {}
@@ -201,12 +206,28 @@ class Runner:
     def _finish(self, rollout: Rollout) -> Trial:
         trial = rollout.trial()
         with self._lock:
-            self.stopped = self.stopped or rollout.fatal
+            self.stopped = self.stopped or rollout.fatal or self._hopeless(trial)
             self._trials[trial.condition] = trial
             self._finished.append(trial)
         if self.stopped is not None and self._background is not None:
             self._background.clear()
         return trial
+
+    def _hopeless(self, trial: Trial) -> InfrastructureError | None:
+        """Return why nothing more is tried: an agent that raised at each of its first rollouts is not set up."""
+        if trial.error is None or trial.error.kind != "agent":
+            self._raised = None
+        if self._raised is None or trial.error is None:
+            return None
+        self._raised += 1
+        if self._raised < HOPELESS:
+            return None
+        text = f"the agent raised at each of its first {HOPELESS} rollouts: {_last_line(trial.error.message)}"
+        return InfrastructureError("agent", text, fatal=True)
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def runs_in_background(agent: Agent) -> bool:
