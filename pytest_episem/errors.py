@@ -10,6 +10,10 @@ class EpisemError(Exception):
     """Base of every fault whose text is meant for the user; the faces print it without a traceback."""
 
 
+class NoJudgement(EpisemError):
+    """A world that gives no verdict on what was done: not the agent's business, and never an outcome."""
+
+
 class UnknownName(EpisemError):
     """A name that does not exist, with the allowed ones or the nearest."""
 

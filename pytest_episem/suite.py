@@ -6,13 +6,27 @@ import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 SUITES = {
     "evidence": "pytest_episem.evidence.suite:EVIDENCE",
     "workflows": "pytest_episem.workflows.suite:WORKFLOWS",
 }
 """The shipped suites by name, in the order in which they are shown: module and attribute."""
+
+
+class Search(Protocol):
+    """An adaptive search over one task's conditions, one probe at a time: run it, feed its trial, ask for the next."""
+
+    def next(self) -> Any | None:
+        """Return the probe to run now, a ``condition`` and its ``phase``; ``None`` when the search is over."""
+
+    def feed(self, trial: Any) -> None:
+        """Take the trial of the pending probe."""
+
+    @property
+    def result(self) -> Any:
+        """What was found."""
 
 
 class Suite(ABC):
@@ -23,6 +37,22 @@ class Suite(ABC):
     """
 
     name: str
+
+    @abstractmethod
+    def start(self, task: Any, condition: Any) -> Any:
+        """Return the fresh world of a condition (:class:`pytest_episem.episode.World`); it knows its ``condition``."""
+
+    @abstractmethod
+    def trial(self, task: Any, condition: Any, **envelope: Any) -> Any:
+        """Return the trial of a rollout (:class:`pytest_episem.runs.trial.Trial`); the envelope is the other fields."""
+
+    def search(self, seed: str, task: Any, lookup: Callable[[Any], Any]) -> Search:
+        """Return the adaptive search of one task; ``lookup`` gives the trial that a condition already has.
+
+        Raises:
+            NotImplementedError: the suite has none.
+        """
+        raise NotImplementedError(f"the suite {self.name} has no search")
 
     @abstractmethod
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:

@@ -19,9 +19,9 @@ from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
 from pytest_episem.evidence.condition import SETTINGS, Condition, Setting
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.report.play_page import help_page, observation_page, opening_page, tools_page, verdict_page
 from pytest_episem.report.task_view import MASKED, checked_mask
-from pytest_episem.runs.rollout import TrialWorld
 from pytest_episem.text import printable
 
 PROMPT = "agent> "

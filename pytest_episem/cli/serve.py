@@ -24,8 +24,8 @@ from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
 from pytest_episem.evidence.condition import SETTINGS, Condition, Setting
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.report.verdict import judged
-from pytest_episem.runs.rollout import TrialWorld
 from pytest_episem.runs.store import trial_to_json
 
 LINGER = 0.5

@@ -8,19 +8,11 @@ from typing import Any, Literal
 from pytest_episem.episode import Usage
 from pytest_episem.evidence.condition import Condition, MaskRole
 from pytest_episem.evidence.world.outcome import Cause, Disposition, DispositionSource, Outcome
+from pytest_episem.runs.trial import Status, TrialError
 
 __all__ = ["Cause", "Disposition", "DispositionSource", "Outcome", "Phase", "Status", "Trial", "TrialError", "Usage"]
 
 Phase = Literal["fixed", "boundary", "counterpart"]
-Status = Literal["completed", "error"]
-
-
-@dataclass(slots=True)
-class TrialError:
-    """Why a trial has no outcome: an infrastructure fault, never the agent's behaviour."""
-
-    kind: str
-    message: str
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from pytest_episem.evidence.bank import Bank, Task, open_banks
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, names_suite, value
 from pytest_episem.runs.rollout import RunSettings
@@ -212,11 +213,16 @@ class Choices:
         return {condition.id: condition for _, conditions in self.plan for condition in conditions}
 
     @functools.cached_property
+    def instruction(self) -> str:
+        """The system instruction."""
+        file = self.option("instruction")
+        return DEFAULT_INSTRUCTION if file is None else self._read("instruction", file)
+
+    @functools.cached_property
     def settings(self) -> RunSettings:
         """What every rollout of the run shares."""
-        file = self.option("instruction")
         return RunSettings(
-            instruction=RunSettings().instruction if file is None else self._read("instruction", file),
+            instruction=self.instruction,
             turn_limit=self.option("turn-limit"),
             timeout=self.option("timeout"),
             concurrency=self.option("concurrency"),

@@ -50,7 +50,7 @@ class Estimator:
         searches = [task for task, name in found if name == BOUNDARY]
         done = self.face.log.recorded
         todo = [condition for condition in conditions if condition not in done]
-        work = estimate_work(choices.tasks, todo, searches, choices.settings.instruction)
+        work = estimate_work(choices.tasks, todo, searches, choices.instruction)
         yield f"episem estimate: {len({task for task, _ in found}):,} pairs, {len(found):,} items"
         yield f"  rollouts   {words(work.rollouts)} (how far each boundary search goes)"
         if choices.label.startswith(PREFIX):

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from pytest_episem.agents.base import Agent
     from pytest_episem.evidence.condition import Condition
     from pytest_episem.evidence.trial import Trial
+    from pytest_episem.evidence.trial_world import TrialWorld
     from pytest_episem.plugin.face import Face
     from pytest_episem.plugin.judge import Oracle
-    from pytest_episem.runs.rollout import TrialWorld
 
 
 @pytest.fixture(scope="session")

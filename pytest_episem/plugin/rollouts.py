@@ -12,11 +12,11 @@ import pytest
 from pytest_episem.agents import Agent, as_agent
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.plugin.ahead import upcoming
 from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID
-from pytest_episem.runs.rollout import TrialWorld
 from pytest_episem.runs.runner import Runner, runs_in_background
 from pytest_episem.text import escaped, printable
 
@@ -72,7 +72,7 @@ class Rollouts:
             NoVerdict: the trial has no outcome.
         """
         __tracebackhide__ = True
-        trial = self.runner.run(condition, self._playing(agent))
+        trial: Trial = self.runner.run(condition, self._playing(agent))
         self._stop_if_hopeless()
         if trial.error is not None:
             raise NoVerdict(trial)

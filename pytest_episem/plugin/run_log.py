@@ -125,8 +125,8 @@ class RunLog:
         return {
             "turn_limit": settings.turn_limit,
             "timeout": settings.timeout,
-            "instruction": settings.instruction,
-            "instruction_sha256": hashlib.sha256(settings.instruction.encode()).hexdigest(),
+            "instruction": choices.instruction,
+            "instruction_sha256": hashlib.sha256(choices.instruction.encode()).hexdigest(),
             "repeats": choices.option("repeats"),
             "model_args": choices.option("model-args"),
             "full_audit": choices.option("full-audit"),

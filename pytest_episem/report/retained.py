@@ -22,6 +22,7 @@ from pytest_episem.agents import known_agent, known_agent_names
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank, shipped_bank
 from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.report.retained_outcomes import write_retained_outcomes
 from pytest_episem.report.write import write_runs
 from pytest_episem.runs.run import BankId, PlanTask, RunHeader
@@ -56,7 +57,7 @@ def _header(name: str, bank: Bank, settings: RunSettings) -> RunHeader:
         protocol_version=PROTOCOL_VERSION,
         plugin_version=__version__,
         bank=BankId(bank.name, bank.version, bank.hash),
-        settings={"repeats": 1, "instruction": settings.instruction},
+        settings={"repeats": 1, "instruction": DEFAULT_INSTRUCTION},
         search_seed=settings.search_seed,
         started="time not kept",
         plan=[_plan(task.id, bank) for task in tasks],

@@ -10,41 +10,33 @@ import time
 import traceback
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_episem.agents.base import Agent, InfrastructureError
 from pytest_episem.episode import Episode
-from pytest_episem.evidence.bank import Task
-from pytest_episem.evidence.bank.rule import RuleError
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.plan import mask_role
-from pytest_episem.evidence.trial import Phase, Trial, TrialError
-from pytest_episem.evidence.world import World
-from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
+from pytest_episem.errors import NoJudgement
+from pytest_episem.runs.trial import Condition, Trial, TrialError
+from pytest_episem.suite import Suite
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What every rollout of a run shares. ``turn_limit`` ``None`` takes the agent's own; ``timeout`` in seconds."""
+    """What every rollout of a run shares.
 
-    instruction: str = DEFAULT_INSTRUCTION
+    ``instruction`` ``None`` takes each world's own, ``turn_limit`` ``None`` the agent's; ``timeout`` is in seconds.
+    """
+
+    instruction: str | None = None
     turn_limit: int | None = None
     timeout: float = 600.0
     concurrency: int = 8
     search_seed: str = "0"
 
 
-class TrialWorld(World):
-    """The fresh world that a condition describes; it knows its condition."""
-
-    def __init__(self, task: Task, condition: Condition) -> None:
-        super().__init__(task, condition.world, condition.mask, audit=condition.setting in ("re", "full_audit"))
-        self.condition = condition
-
-
-def start_episode(task: Task, condition: Condition, agent: Agent, settings: RunSettings) -> Episode:
-    """Return the fresh episode of ``condition`` for ``agent``."""
+def start_episode(world: Any, agent: Agent, settings: RunSettings) -> Episode:
+    """Return the episode of a fresh world that knows its condition, for ``agent``."""
     limit = settings.turn_limit or agent.turn_limit
-    return Episode(TrialWorld(task, condition), limit, settings.instruction, condition.repeat)
+    return Episode(world, limit, settings.instruction, world.condition.repeat)
 
 
 class Rollout:
@@ -56,13 +48,16 @@ class Rollout:
     CLEANUP = 1.0
     """Seconds that an agent whose time is up has to close what it opened."""
 
-    def __init__(self, task: Task, condition: Condition, phase: Phase, agent: Agent, settings: RunSettings) -> None:
+    def __init__(
+        self, suite: Suite, task: Any, condition: Condition, phase: str, agent: Agent, settings: RunSettings
+    ) -> None:
+        self.suite = suite
         self.task = task
         self.condition = condition
         self.phase = phase
         self.agent = agent
         self.timeout = settings.timeout
-        self.episode = start_episode(task, condition, agent, settings)
+        self.episode = start_episode(suite.start(task, condition), agent, settings)
         self.error: TrialError | None = None
         self.fatal: InfrastructureError | None = None
         self._started = time.perf_counter()
@@ -106,7 +101,7 @@ class Rollout:
         except InfrastructureError as error:
             self._fail(error.kind, error.message)
             self.fatal = error if error.fatal else None
-        except RuleError as error:
+        except NoJudgement as error:
             self.error = TrialError("oracle", str(error))
         except (Exception, SystemExit, asyncio.CancelledError):
             self._fail("agent", traceback.format_exc())
@@ -128,9 +123,9 @@ class Rollout:
             self.episode.abandon("unfinished", "the agent returned without ending the episode")
             with self._catching():
                 outcome = self.episode.outcome()
-        return Trial(
-            condition=self.condition,
-            mask_role=mask_role(self.condition.mask, self.task.critical),
+        found: Trial = self.suite.trial(
+            self.task,
+            self.condition,
             phase=self.phase,
             status="completed" if self.error is None else "error",
             outcome=outcome,
@@ -140,6 +135,7 @@ class Rollout:
             error=self.error,
             events=list(self.episode.events),
         )
+        return found
 
 
 async def _contained(playing: Awaitable[None]) -> None:

@@ -7,19 +7,34 @@ import dataclasses
 import inspect
 import threading
 from collections.abc import Awaitable, Hashable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from pytest_episem.agents.base import Agent, InfrastructureError
-from pytest_episem.evidence.bank import Bank, Task
-from pytest_episem.evidence.boundary import BoundaryResult, BoundarySearch
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.trial import Phase, Trial, TrialError
 from pytest_episem.runs.background import Background, Job
 from pytest_episem.runs.rollout import Rollout, RunSettings
+from pytest_episem.runs.trial import Condition, Trial, TrialError
+from pytest_episem.suite import Search, suite
 
 __all__ = ["RunSettings", "Runner", "runs_in_background"]
 
-Searched: TypeAlias = tuple[BoundaryResult, list[Trial]]
+Searched: TypeAlias = tuple[Any, list[Any]]
+"""What a search found, and the trials that it ran itself."""
+
+
+class Task(Protocol):
+    """What a bank holds; its ``id`` names it."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class Bank(Protocol):
+    """Tasks of one suite."""
+
+    @property
+    def suite(self) -> str: ...
+
+    def task(self, task_id: str) -> Any: ...
 
 
 HOPELESS = 5
@@ -36,9 +51,10 @@ class Runner:
     """
 
     def __init__(
-        self, bank: Bank, settings: RunSettings | None = None, recorded: Mapping[Condition, Trial] | None = None
+        self, bank: Bank, settings: RunSettings | None = None, recorded: Mapping[Any, Any] | None = None
     ) -> None:
         self.bank = bank
+        self.suite = suite(bank.suite)
         self.settings = settings or RunSettings()
         self.stopped: InfrastructureError | None = None
         self._trials = {c: trial for c, trial in (recorded or {}).items() if trial.completed}
@@ -52,11 +68,11 @@ class Runner:
         self._playing: dict[Condition, asyncio.Task[Trial]] = {}
 
     @property
-    def trials(self) -> Mapping[Condition, Trial]:
+    def trials(self) -> Mapping[Any, Any]:
         """Every trial so far; one that was asked for and handed over is kept without its events."""
         return self._trials
 
-    def run(self, condition: Condition, agent: Agent, phase: Phase = "fixed") -> Trial:
+    def run(self, condition: Condition, agent: Agent, phase: str = "fixed") -> Any:
         """Return the trial of ``condition``, running it unless it completed before: asking again retries an error."""
         self._asked.add(condition)
         known = self._trials.get(condition)
@@ -72,7 +88,7 @@ class Runner:
         return trial
 
     def search(self, task: Task, agent: Agent) -> Searched:
-        """Run the adaptive boundary search of ``task``, reusing what already ran (protocol, section 4).
+        """Run the adaptive search of ``task``, reusing what already ran (protocol, section 4).
 
         Returns what was found and the trials that the search itself ran. Within one search an error counts as run;
         searching the task again tries the errors of before once more.
@@ -93,15 +109,15 @@ class Runner:
         self._start_background().expect(
             self._job(thing, agent)
             for thing in wanted
-            if (thing.id not in self._searched if isinstance(thing, Task) else thing not in self._trials)
+            if (thing.id not in self._searched if _is_task(thing) else thing not in self._trials)
         )
 
-    def _job(self, wanted: Condition | Task, agent: Agent) -> tuple[Hashable, Job]:
-        if isinstance(wanted, Task):
+    def _job(self, wanted: Any, agent: Agent) -> tuple[Hashable, Job]:
+        if _is_task(wanted):
             return wanted.id, lambda: self._search(wanted, agent, again=False)
         return wanted, lambda: self._trial(wanted, agent, "fixed")
 
-    def take_finished(self) -> list[Trial]:
+    def take_finished(self) -> list[Any]:
         """Return the trials that finished since the last call, each once, in the order they finished.
 
         One that was also asked for is kept without its events, so that a long run does not fill the memory.
@@ -113,7 +129,7 @@ class Runner:
             self._lighten(trial)
         return finished
 
-    def _lighten(self, trial: Trial) -> None:
+    def _lighten(self, trial: Any) -> None:
         if trial.condition in self._handed_over and trial.condition in self._asked:
             with self._lock:
                 self._trials[trial.condition] = dataclasses.replace(trial, events=[])
@@ -128,7 +144,7 @@ class Runner:
 
     # Inline -----------------------------------------------------------------------------------------------------
 
-    def _run_inline(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+    def _run_inline(self, condition: Condition, agent: Agent, phase: str) -> Any:
         rollout = self._rollout(condition, agent, phase)
         playing = rollout.play() if rollout.error is None else None
         if playing is None:
@@ -154,7 +170,7 @@ class Runner:
             self._background = Background(self.settings.concurrency)
         return self._background
 
-    async def _trial(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+    async def _trial(self, condition: Condition, agent: Agent, phase: str) -> Any:
         """Play a condition, or await the rollout of it that is already under way."""
         known = self._trials.get(condition)
         if known is not None and known.completed:
@@ -168,12 +184,12 @@ class Runner:
             if playing is not None and playing.done():
                 self._playing.pop(condition)
 
-    async def _play(self, condition: Condition, agent: Agent, phase: Phase) -> Trial:
+    async def _play(self, condition: Condition, agent: Agent, phase: str) -> Any:
         rollout = self._rollout(condition, agent, phase)
         playing = rollout.play() if rollout.error is None else None
         return await self._wait(rollout, playing)
 
-    async def _wait(self, rollout: Rollout, playing: Awaitable[None] | None) -> Trial:
+    async def _wait(self, rollout: Rollout, playing: Awaitable[None] | None) -> Any:
         if playing is not None:
             await rollout.wait(playing)
         return self._finish(rollout)
@@ -189,21 +205,21 @@ class Runner:
 
     # Both -------------------------------------------------------------------------------------------------------
 
-    def _rollout(self, condition: Condition, agent: Agent, phase: Phase) -> Rollout:
-        rollout = Rollout(self.bank.task(condition.task), condition, phase, agent, self.settings)
+    def _rollout(self, condition: Condition, agent: Agent, phase: str) -> Rollout:
+        rollout = Rollout(self.suite, self.bank.task(condition.task), condition, phase, agent, self.settings)
         if self.stopped is not None:
             rollout.error = TrialError(self.stopped.kind, self.stopped.message)
         return rollout
 
-    def _new_search(self, task: Task, ran: list[Trial], again: bool) -> BoundarySearch:
+    def _new_search(self, task: Task, ran: list[Trial], again: bool) -> Search:
         def lookup(condition: Condition) -> Trial | None:
             trial = self._trials.get(condition)
             old_error = again and trial is not None and not trial.completed
             return None if old_error and all(one.condition != condition for one in ran) else trial
 
-        return BoundarySearch(self.settings.search_seed, task.id, task.critical, lookup)
+        return self.suite.search(self.settings.search_seed, task, lookup)
 
-    def _finish(self, rollout: Rollout) -> Trial:
+    def _finish(self, rollout: Rollout) -> Any:
         trial = rollout.trial()
         with self._lock:
             self.stopped = self.stopped or rollout.fatal or self._hopeless(trial)
@@ -233,3 +249,7 @@ def _last_line(text: str) -> str:
 def runs_in_background(agent: Agent) -> bool:
     """Whether the agent's ``play`` is a coroutine function; one that answers at once is faster without a loop."""
     return inspect.iscoroutinefunction(agent.play)
+
+
+def _is_task(wanted: Any) -> bool:
+    return not hasattr(wanted, "task")

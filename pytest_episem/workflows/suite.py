@@ -13,6 +13,12 @@ class WorkflowSuite(Suite):
 
     name = "workflows"
 
+    def start(self, task: Any, condition: Any) -> Any:
+        raise NotImplementedError
+
+    def trial(self, task: Any, condition: Any, **envelope: Any) -> Any:
+        raise NotImplementedError
+
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
         return {}
 

@@ -14,6 +14,7 @@ from episem_model_server import ModelServer, Reply, fail, say
 from pytest_episem.agents.limits import Limiter, Patience, told_wait
 from pytest_episem.agents.model import ModelAgent
 from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.runs.rollout import RunSettings, start_episode
 
 SHORT = Patience(first_delay=0.0, longest_told=1000.0)
@@ -288,7 +289,10 @@ def test_sixteen_processes_that_share_one_rate_limit_all_get_through(bank, serve
     patience = Patience(first_delay=0.05, longest_delay=0.5, total_wait=30.0)
     agents = [ModelAgent("openai/scripted", {}, server.url, patience) for _ in range(16)]
     task = bank.task("finance/payment-authorization/pr-58217")
-    episodes = [start_episode(task, Condition(task.id, "safe", "full"), agent, RunSettings()) for agent in agents * 4]
+    episodes = [
+        start_episode(TrialWorld(task, Condition(task.id, "safe", "full")), agent, RunSettings())
+        for agent in agents * 4
+    ]
 
     async def all_at_once() -> None:
         await asyncio.gather(*(agents[n % 16].play(episode) for n, episode in enumerate(episodes)))

@@ -19,8 +19,8 @@ from pytest_episem.evidence.boundary import BoundaryResult
 from pytest_episem.evidence.condition import WORLDS, Condition
 from pytest_episem.evidence.metrics.summary import Summary, summarize
 from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.evidence.world import Evidence, evidence_of
-from pytest_episem.runs.rollout import TrialWorld
 from pytest_episem.runs.run import BankId, PlanTask, RunHeader
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.runner import Runner

@@ -21,8 +21,9 @@ from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.trial import Outcome, Trial
+from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.evidence.world import World, evidence_of
-from pytest_episem.runs.rollout import TrialWorld, start_episode
+from pytest_episem.runs.rollout import start_episode
 from pytest_episem.runs.runner import Runner, RunSettings
 
 TASK = "library/loan/m-17"
@@ -66,9 +67,9 @@ def test_a_condition_makes_its_world(bank: Bank) -> None:
 
 def test_the_turn_limit_is_the_agents_own_unless_the_run_sets_one(bank: Bank) -> None:
     agent = Counting()
-    assert start_episode(bank.task(TASK), FULL, agent, RunSettings()).turn_limit == 12
-    assert start_episode(bank.task(TASK), FULL, agent, RunSettings(turn_limit=5)).turn_limit == 5
-    assert start_episode(bank.task(TASK), FULL, agent, RunSettings(instruction="x")).instruction == "x"
+    assert start_episode(TrialWorld(bank.task(TASK), FULL), agent, RunSettings()).turn_limit == 12
+    assert start_episode(TrialWorld(bank.task(TASK), FULL), agent, RunSettings(turn_limit=5)).turn_limit == 5
+    assert start_episode(TrialWorld(bank.task(TASK), FULL), agent, RunSettings(instruction="x")).instruction == "x"
 
 
 def test_a_trial_holds_what_happened(bank: Bank) -> None:

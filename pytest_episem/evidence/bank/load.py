@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_episem.banks.folder import SHIPPED, bank_hash, bank_version, is_shipped, joined_hash, shipped_bank_dir
 from pytest_episem.banks.problem import BankError, Problem
@@ -23,6 +24,7 @@ SUITE = "evidence"
 class Bank:
     """Tasks by id, in the order of files and instances; ``version`` and ``hash`` identify what was read."""
 
+    suite: ClassVar[str] = SUITE
     name: str
     version: str
     hash: str

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pytest_episem.errors import EpisemError, suggestion
+from pytest_episem.errors import NoJudgement, suggestion
 from pytest_episem.evidence.bank.cel_extension import cel
 from pytest_episem.evidence.bank.rule_faults import syntax_fault, value_fault
 
@@ -18,7 +18,7 @@ ARGUMENTS = "args"
 """The variable that holds the commit's arguments in a rule."""
 
 
-class RuleError(EpisemError):
+class RuleError(NoJudgement):
     """A rule that cannot be compiled, or that fails or gives no boolean on a state."""
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_episem.banks.folder import SHIPPED, bank_hash, bank_version, is_shipped, joined_hash, shipped_bank_dir
 from pytest_episem.banks.problem import BankError, Problem
@@ -35,6 +36,7 @@ class Workflow:
 class OutcomeBank:
     """Workflows by template id, in the order of files; ``version`` and ``hash`` identify what was read."""
 
+    suite: ClassVar[str] = SUITE
     hash: str
     workflows: Mapping[str, Workflow]
     name: str = SHIPPED
