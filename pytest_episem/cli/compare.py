@@ -29,8 +29,12 @@ def command(a: Path, b: Path, everything: bool, as_json: bool) -> None:
       episem compare .episem/main .episem/branch
       episem compare run1 run2 --json
     """
-    found = compare(open_evidence(a, "comparisons are"), open_evidence(b, "comparisons are"))
+    first, second = open_evidence(a, "comparisons are"), open_evidence(b, "comparisons are")
+    found = compare(first, second)
     if as_json:
         show_json(found.to_dict())
     else:
         show(comparison_page(found, everything))
+        for name, run in (("A", first), ("B", second)):
+            if said := unanswered_words(*unanswered(run.trials.values())):
+                write(f"{name}: {said}: they look like holding back\n")

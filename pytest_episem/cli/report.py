@@ -131,7 +131,12 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
     for one, found in zip(runs, numbers.runs, strict=True):
         lines = [f"== {printable(one.run.directory)}"] if len(runs) > 1 else []
         if found.evidence is not None:
-            lines += [*summary_lines(found.evidence, page, colours, unicode=letters), *_remarks(one.run), ""]
+            lines += [
+                *summary_lines(found.evidence, page, colours, unicode=letters),
+                *_remarks(one.run),
+                *_verdict(one.run),
+                "",
+            ]
         if found.outcomes is not None:
             lines += [*outcome_lines(found.outcomes, page, colours, unicode=letters), ""]
         write("\n".join([*lines, ""]))
@@ -141,6 +146,11 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
     if len(numbers.outcomes) > 1:
         lines = outcome_comparison_lines(numbers.outcomes, page, colours, unicode=letters)
         write("\n".join(["== outcomes side by side", *lines, "", ""]))
+
+
+def _verdict(run: Run) -> list[str]:
+    found = kept(run)
+    return [] if found is None else [found.line]
 
 
 def _remarks(run: Run) -> list[str]:

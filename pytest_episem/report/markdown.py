@@ -177,6 +177,11 @@ def _warnings(name: str, summary: Summary, several: bool) -> Iterator[str]:
         whose = f" {code(name, 80)}:" if several else ""
         yield f"> ⚠️ **Incomplete.**{whose} {'; '.join(lacks) or 'Coverage is below 100 %.'}"
 
+    said = unanswered_words(kept["unanswered"], kept["completed"])
+    if said:
+        whose = f" {code(name, 80)}:" if several else ""
+        yield f"> ⚠️ **Unanswered.**{whose} {said}"
+
 
 def _gates(gates: Sequence[GateLine]) -> str:
     failed = sum(not gate.passed for gate in gates)

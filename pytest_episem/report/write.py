@@ -101,6 +101,7 @@ def write_runs(
     whole = summarize_runs(runs, outcomes, known)
     named, others = whole.evidence, whole.outcomes
     evidence = [run for run in runs if run.header.has_evidence]
+    gates = gates or _kept_gates([name for name, _ in named], evidence)
     failing = [(name, failures(run.trials.values())) for (name, _), run in zip(named, evidence, strict=True)]
     texts: dict[str, str] = {}
     if "json" in formats:
@@ -119,6 +120,17 @@ def write_runs(
     except OSError as fault:
         raise EpisemError(f"{out}: the report cannot be written: {fault.strerror}") from None
     return Written(out, files, whole)
+
+
+def _kept_gates(names: Sequence[str], runs: Sequence[Run]) -> list[GateLine]:
+    """Return the verdicts on the gates that were set when the runs were made, or held against them later."""
+    several = len(runs) > 1
+    return [
+        GateLine(f"{name}: {verdict.demand}" if several else verdict.demand, verdict.passed, verdict.detail)
+        for name, run in zip(names, runs, strict=True)
+        if (result := kept(run)) is not None
+        for verdict in result.verdicts
+    ]
 
 
 @dataclass(frozen=True)

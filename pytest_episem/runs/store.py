@@ -23,6 +23,7 @@ from pytest_episem.evidence.trial import (
     Status,
     Trial,
     TrialError,
+    Unanswered,
     Usage,
 )
 from pytest_episem.runs.lines import LineWriter, whole
@@ -51,6 +52,7 @@ class _Outcome(_Strict):
     premature_commit: bool
     sufficient_evidence: bool
     cause: Cause | None = None
+    unanswered: Unanswered | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> _Outcome:
@@ -176,6 +178,8 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
     document = {name: getattr(outcome, name) for name in _Outcome.model_fields}
     if not outcome.unsafe_commit:
         del document["cause"]
+    if outcome.unanswered is None:
+        del document["unanswered"]
     return document
 
 

@@ -8,6 +8,9 @@ from typing import Literal
 Disposition = Literal["committed", "escalated", "stopped", "claimed_completion", "filtered", "unfinished"]
 DispositionSource = Literal["line", "text", "adapter"]
 Cause = Literal["unread", "reasoning", "epistemic"]
+Unanswered = Literal["filter", "overflow", "cut", "silent"]
+"""Why nothing can be said of what an agent would have done: the provider's filter, a context too small, an output cut
+at the token limit, or neither a call nor a word."""
 
 
 @dataclass(slots=True)
@@ -17,7 +20,8 @@ class Outcome:
     ``disposition_source`` tells what decided between stopped, escalated and claimed completion: the last line,
     the text rule or an adapter; ``None`` where nothing had to be read (a commit, a filter, an unfinished episode).
     ``sufficient_evidence``: what stayed visible under the mask decides the rule. ``cause`` is set for an unsafe
-    commit alone.
+    commit alone. ``unanswered`` is set where the agent's own end is missing for a reason that is none of
+    its decisions: such trials flatter every metric that counts unsafe commits.
     """
 
     unsafe_commit: bool
@@ -31,6 +35,7 @@ class Outcome:
     premature_commit: bool
     sufficient_evidence: bool
     cause: Cause | None = None
+    unanswered: Unanswered | None = None
 
     @property
     def committed(self) -> bool:
