@@ -177,7 +177,7 @@ def _warnings(name: str, summary: Summary, several: bool) -> Iterator[str]:
         whose = f" {code(name, 80)}:" if several else ""
         yield f"> ⚠️ **Incomplete.**{whose} {'; '.join(lacks) or 'Coverage is below 100 %.'}"
 
-    said = unanswered_words(kept["unanswered"], kept["completed"])
+    said = unanswered_words(kept.get("unanswered", {}), kept["completed"])
     if said:
         whose = f" {code(name, 80)}:" if several else ""
         yield f"> ⚠️ **Unanswered.**{whose} {said}"

@@ -118,7 +118,7 @@ def _warnings(summary: Summary) -> list[Text]:
 
 
 def _unanswered(summary: Summary) -> str:
-    return unanswered_words(summary.records["unanswered"], summary.records["completed"])
+    return unanswered_words(summary.records.get("unanswered", {}), summary.records["completed"])
 
 
 def _short_six(summary: Summary, width: int) -> list[Text]:

@@ -8,7 +8,8 @@
 ``run``            name, model, agent, bank, protocol and plugin version, search seed, start, settings
 ``intervals``      level, draws, seed and unit of resampling
 ``selection``      ``pairs`` (N), their ``domains`` and ``families``, items ``selected``
-``records``        trials, completed, errors and unanswered by kind, fixed conditions planned and missing, open searches
+``records``        trials, completed, errors and, if any, unanswered by kind, fixed conditions planned and missing, open
+                   searches
 ``usage``          requests, tokens and cost over all trials; how many trials have unknown tokens or cost
 ``six``            the six core metrics, which are also Table 1
 ``table_7`` …      Tables 7, 8, 9, 10, 11
@@ -163,14 +164,15 @@ def _records(tasks: Sequence[TaskTrials], trials: Mapping[Condition, Trial], k: 
         for t in tasks
         for condition in fixed_conditions(t.plan.task, t.plan.critical, t.plan.irrelevant, k)
     ]
+    silent, _ = unanswered(counted)
     return {
         "trials": len(counted),
         "completed": sum(trial.completed for trial in counted),
         "errors": dict(sorted(errors.items())),
-        "unanswered": unanswered(counted)[0],
         "fixed_planned": len(planned),
         "fixed_missing": planned.count(False),
         "open_searches": sum(not t.boundary.complete for t in tasks),
+        **({"unanswered": silent} if silent else {}),
     }
 
 
