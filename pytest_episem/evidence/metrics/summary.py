@@ -8,8 +8,7 @@
 ``run``            name, model, agent, bank, protocol and plugin version, search seed, start, settings
 ``intervals``      level, draws, seed and unit of resampling
 ``selection``      ``pairs`` (N), their ``domains`` and ``families``, items ``selected``
-``records``        trials, completed, errors and, if any, unanswered by kind, fixed conditions planned and missing, open
-                   searches
+``records``        trials, completed, errors, any unanswered, fixed conditions planned and missing, open searches
 ``usage``          requests, tokens and cost over all trials; how many trials have unknown tokens or cost
 ``six``            the six core metrics, which are also Table 1
 ``table_7`` …      Tables 7, 8, 9, 10, 11
