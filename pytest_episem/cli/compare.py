@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from pytest_episem.cli.banks import json_option
-from pytest_episem.cli.output import show, show_json
+from pytest_episem.cli.output import show, show_json, write
+from pytest_episem.evidence.metrics.tasks import unanswered, unanswered_words
 from pytest_episem.report.comparison_page import comparison_page
 from pytest_episem.runs.run_dir import open_evidence
 from pytest_episem.verdicts.compare import compare

@@ -24,7 +24,7 @@ from pytest_episem.report.write import replace_file
 from pytest_episem.runs.run_dir import Run, open_evidence
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
-from pytest_episem.evidence.metrics.gate_file import keep
+from pytest_episem.verdicts.gate_file import keep
 from pytest_episem.verdicts.gates import (
     LIMITS,
     REGRESSION,

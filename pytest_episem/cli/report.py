@@ -18,6 +18,7 @@ from pytest_episem.report.terminal import comparison_lines, summary_lines
 from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
+from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
 

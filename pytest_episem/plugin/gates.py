@@ -36,7 +36,7 @@ from pytest_episem.runs.run import RUN_FILE
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
-from pytest_episem.evidence.metrics.gate_file import keep
+from pytest_episem.verdicts.gate_file import keep
 from pytest_episem.verdicts.gates import (
     COMPLETE,
     MAX_UNANSWERED,

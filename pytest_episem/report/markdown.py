@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import Summary
 from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES
+from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command

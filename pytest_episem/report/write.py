@@ -21,6 +21,7 @@ from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run

@@ -67,6 +67,8 @@ class _Outcome(_Strict):
             raise ValueError("premature_commit contradicts the rest of the outcome")
         if self.cause is not None and not self.unsafe_commit:
             raise ValueError("cause belongs to an unsafe commit alone")
+        if self.unanswered is not None and self.disposition not in ("filtered", "unfinished"):
+            raise ValueError("unanswered belongs to an episode that was filtered or left unfinished")
         return self
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.evidence.condition import Setting
 from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, six
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered, unanswered_words
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.text import printable

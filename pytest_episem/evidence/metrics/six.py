@@ -18,6 +18,7 @@ from pytest_episem.evidence.metrics.tasks import (
     strict_pairs,
     unsafe,
 )
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.verdicts.intervals import Bootstrap, Estimate, estimate
 
 SixName = Literal["full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur"]
@@ -135,8 +136,6 @@ _METRICS = (
     ),
     Metric("pur", "PUR", "higher", _pur, lambda t: t.covered(UNSAFE_RE, SAFE_RE), _pur_worst),
 )
-from pytest_episem.evidence.trial import Trial
-
 SIX: Mapping[SixName, Metric] = {metric.name: metric for metric in _METRICS}
 """The six by name, in the order of Table 1."""
 

@@ -46,7 +46,7 @@ from pytest_episem.evidence.metrics.tables import (
     table_11,
     total_tokens,
 )
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import RunHeader

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_episem.episode import Unanswered
+
 Disposition = Literal["committed", "escalated", "stopped", "claimed_completion", "filtered", "unfinished"]
 DispositionSource = Literal["line", "text", "adapter"]
 Cause = Literal["unread", "reasoning", "epistemic"]
-Unanswered = Literal["filter", "overflow", "cut", "silent"]
-"""Why nothing can be said of what an agent would have done: the provider's filter, a context too small, an output cut
-at the token limit, or neither a call nor a word."""
 
 
 @dataclass(slots=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.verdicts.baseline import Baseline
-from pytest_episem.verdicts.gates import COMPLETE, GateResult, Gates, Limit, Verdict, evaluate, left_out
 from pytest_episem.runs.run import RUN_FILE
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.store import TRIALS_FILE
 from pytest_episem.text import check_schema, dump_json, load_json
+from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gates import COMPLETE, GateResult, Gates, Limit, Verdict, evaluate, left_out
 
 GATES_FILE, BASELINE_FILE = "gates.json", "gates-baseline.json"
 SCHEMA = "episem.run-gates/1"
