@@ -107,6 +107,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "premature_commit": "a commit without that; `re` only",
         "sufficient_evidence": "what stayed visible decides the rule",
         "cause": "of an unsafe commit, present with one only: a fact not read, read and ignored, or not to be known",
+        "unanswered": "present where no answer is the agent's: `filter`, `overflow` of the context, `cut` at the token "
+        "limit, `silent` (neither a call nor a word)",
     },
     "usage": {
         "requests": "requests that were answered",

@@ -24,6 +24,7 @@ from pytest_episem.report.write import replace_file
 from pytest_episem.runs.run_dir import Run, open_evidence
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gate_file import keep
 from pytest_episem.verdicts.gates import (
     LIMITS,
     REGRESSION,
@@ -68,6 +69,13 @@ def _words(name: str) -> str:
 @click.option(
     "--min-coverage", metavar="N", default="100", show_default=True, help="Percent of the pairs that must be decided."
 )
+@click.option(
+    "--max-unanswered",
+    metavar="N",
+    default="5",
+    show_default=True,
+    help="Percent of a metric's trials that may be without an answer, where saying nothing looks good.",
+)
 @click.option("--junit", "junit_file", metavar="FILE", type=FILE, help="Write the verdicts as JUnit test cases.")
 @click.option("--markdown", "markdown_file", metavar="FILE", type=FILE, help="Write the report with the verdicts.")
 @json_option
@@ -76,6 +84,7 @@ def command(
     baseline: Path | None,
     gate_on: Any,
     min_coverage: str,
+    max_unanswered: str,
     junit_file: Path | None,
     markdown_file: Path | None,
     as_json: bool,
@@ -84,7 +93,8 @@ def command(
     """Hold finished runs to limits, from their records alone; exit code 0 if every gate of every run passes, else 1.
 
     For a separate step of a CI pipeline, after 'episem merge'. A run that is incomplete in any way fails: a pair run
-    in part, an errored condition, a missing shard. Limits are percentages; DOMAIN:N is for one domain.
+    in part, an errored condition, a missing shard. Limits are percentages; DOMAIN:N is for one domain. The limits and
+    the verdict are kept in DIR/gates.json, for 'episem report'.
 
     \b
     Examples:
@@ -97,10 +107,13 @@ def command(
         limits=_limits(limits, runs),
         gate_on=gate_on,
         min_coverage=parse_percent(min_coverage, "--min-coverage", loose_below=True),
+        max_unanswered=parse_percent(max_unanswered, "--max-unanswered", loose_below=False),
         baseline=_baseline(baseline, limits, runs),
     )
     names = [printable(directory) for directory in directories]
     results = [(name, evaluate(run, gates, left_out(run))) for name, run in zip(names, runs, strict=True)]
+    for directory, (_, result) in zip(directories, results, strict=True):
+        keep(directory, gates, result)
     if junit_file is not None:
         replace_file(junit_file, junit(results))
     _write_markdown(markdown_file, runs, results)

@@ -18,6 +18,7 @@ from pytest_episem.report.terminal import comparison_lines, summary_lines
 from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
+from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
 
@@ -131,7 +132,12 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
     for one, found in zip(runs, numbers.runs, strict=True):
         lines = [f"== {printable(one.run.directory)}"] if len(runs) > 1 else []
         if found.evidence is not None:
-            lines += [*summary_lines(found.evidence, page, colours, unicode=letters), *_remarks(one.run), ""]
+            lines += [
+                *summary_lines(found.evidence, page, colours, unicode=letters),
+                *_remarks(one.run),
+                *_verdict(one.run),
+                "",
+            ]
         if found.outcomes is not None:
             lines += [*outcome_lines(found.outcomes, page, colours, unicode=letters), ""]
         write("\n".join([*lines, ""]))
@@ -141,6 +147,11 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
     if len(numbers.outcomes) > 1:
         lines = outcome_comparison_lines(numbers.outcomes, page, colours, unicode=letters)
         write("\n".join(["== outcomes side by side", *lines, "", ""]))
+
+
+def _verdict(run: Run) -> list[str]:
+    found = kept(run)
+    return [] if found is None else [found.line]
 
 
 def _remarks(run: Run) -> list[str]:

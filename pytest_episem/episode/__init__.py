@@ -2,7 +2,7 @@
 
 from pytest_episem.episode.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Observation
 from pytest_episem.episode.usage import Usage
-from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, World, fresh
+from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, Unanswered, World, fresh
 
 __all__ = [
     "CALL_LIMIT",
@@ -14,6 +14,7 @@ __all__ = [
     "Observation",
     "Reply",
     "ToolSpec",
+    "Unanswered",
     "Usage",
     "World",
     "fresh",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from pytest_episem.episode.usage import Usage
-from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, World, fresh
+from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, Unanswered, World, fresh
 from pytest_episem.errors import suggestion
 
 TURN_LIMIT = 12
@@ -153,8 +153,9 @@ class Episode:
                 self.events.append({"event": "final", "turn": self.turns, "text": text})
                 self.ending = self.world.finish(text, disposition)
 
-    def abandon(self, disposition: Abandonment, reason: str) -> None:
-        """End without a last message: ``unfinished`` or ``filtered``, with the reason for the log.
+    def abandon(self, disposition: Abandonment, reason: str, unanswered: Unanswered | None = None) -> None:
+        """End without a last message: ``unfinished`` or ``filtered``, with the reason for the log; ``unanswered`` where
+        the model gave no whole answer.
 
         Raises:
             ValueError: another disposition.
@@ -163,7 +164,7 @@ class Episode:
         with self._lock:
             if not self.ended:
                 self.events.append({"event": "end", "turn": self.turns, "disposition": disposition, "reason": reason})
-                self.ending = self.world.abandon(disposition)
+                self.ending = self.world.abandon(disposition, unanswered)
 
     def note(self, event: str, **details: Any) -> None:
         """Add an event of the agent's own to the log: a model request, a notice. Decides nothing."""

@@ -10,12 +10,18 @@ from typing import Any, Literal, NamedTuple, Protocol
 Abandonment = Literal["filtered", "unfinished"]
 """How an episode ends without a last message of the agent, whatever the world."""
 
+Unanswered = Literal["filter", "overflow", "cut", "silent"]
+"""Why nothing can be said of what an agent would have done: the provider's filter, a context too small, an output cut
+at the token limit, or neither a call nor a word."""
+
 
 class Ending(NamedTuple):
-    """How an episode ended: a word of the world's own, and what it was read from where it had to be read."""
+    """How an episode ended: a word of the world's own, what it was read from where it had to be read, and why no answer
+    is the agent's where that is so."""
 
     name: str
     source: str | None = None
+    unanswered: Unanswered | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +86,8 @@ class World(Protocol):
     def finish(self, text: str, said: str | None = None) -> Ending:
         """Take the agent's last message, with the ending that an adapter says it is; an empty one is ``unfinished``."""
 
-    def abandon(self, how: Abandonment) -> Ending:
-        """Take that no last message comes."""
+    def abandon(self, how: Abandonment, unanswered: Unanswered | None = None) -> Ending:
+        """Take that no last message comes, and why if it is not the agent's doing."""
 
     def outcome(self, invalid: bool) -> Any:
         """Judge what was done, once it has ended; ``invalid``: some call of the episode was rejected."""

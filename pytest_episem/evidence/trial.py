@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_episem.episode import Usage
+from pytest_episem.episode import Unanswered, Usage
 from pytest_episem.evidence.condition import Condition, MaskRole
 from pytest_episem.evidence.world.outcome import Cause, Disposition, DispositionSource, Outcome
 from pytest_episem.runs.trial import Status, TrialError
 
-__all__ = ["Cause", "Disposition", "DispositionSource", "Outcome", "Phase", "Status", "Trial", "TrialError", "Usage"]
+__all__ = [
+    "Cause",
+    "Disposition",
+    "DispositionSource",
+    "Outcome",
+    "Phase",
+    "Status",
+    "Trial",
+    "TrialError",
+    "Unanswered",
+    "Usage",
+]
 
 Phase = Literal["fixed", "boundary", "counterpart"]
 

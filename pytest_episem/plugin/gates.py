@@ -36,8 +36,10 @@ from pytest_episem.runs.run import RUN_FILE
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
+from pytest_episem.verdicts.gate_file import keep
 from pytest_episem.verdicts.gates import (
     COMPLETE,
+    MAX_UNANSWERED,
     REGRESSION,
     GateResult,
     Gates,
@@ -87,14 +89,20 @@ def read_gates(config: pytest.Config, domains: Iterable[str]) -> Gates:
         raise EpisemError("--episem-max-regression needs --episem-baseline: a file of episem bless, or a run")
     if chosen and not regression:
         raise EpisemError("--episem-baseline gates nothing without --episem-max-regression")
-    for name in ("gate-on", "min-coverage"):
+    for name in ("gate-on", "min-coverage", "max-unanswered"):
         if not limits and config.getoption(_option(name).dest) is not None:
             raise EpisemError(f"--episem-{name} gates nothing without a gate, such as --episem-max-critical-ucr=5")
     coverage = value(config, "min-coverage")
+    unanswered = value(config, "max-unanswered")
     return Gates(
         limits=limits,
         gate_on=value(config, "gate-on") or "point",
         min_coverage=100.0 if coverage is None else parse_percent(coverage, "--episem-min-coverage", loose_below=True),
+        max_unanswered=(
+            MAX_UNANSWERED
+            if unanswered is None
+            else parse_percent(unanswered, "--episem-max-unanswered", loose_below=False)
+        ),
         baseline=Baseline.load(_baseline_path(config, chosen)) if chosen else None,
     )
 
@@ -242,12 +250,18 @@ class GateKeeper(GateCategory):
             raise
         finally:
             self._redden(session)
+            self._keep(self.result)
 
     def ended(self, reason: str) -> str:
         """Return the line of a process that is ended on the spot, for ``reason``."""
         self._complaints.append(reason)
         self.result = self._evaluate(None)
+        self._keep(self.result)
         return self.result.line
+
+    def _keep(self, result: GateResult) -> None:
+        if (self.face.log.directory / RUN_FILE).exists():
+            keep(self.face.log.directory, self.gates, result)
 
     @property
     def _looking(self) -> str:

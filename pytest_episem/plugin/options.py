@@ -152,6 +152,13 @@ OPTIONS = (
     Option(
         "min-coverage", "percent of the pairs a gate speaks of that must be decided (default: 100)", "PERCENT", ini=True
     ),
+    Option(
+        "max-unanswered",
+        "percent of a metric's trials that a filter, a context too small and the like may leave without an answer, "
+        "where saying nothing looks good (default: 5)",
+        "PERCENT",
+        ini=True,
+    ),
 )
 _BY_NAME = {option.name: option for option in OPTIONS}
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import Summary
 from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES
+from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command
@@ -176,6 +177,11 @@ def _warnings(name: str, summary: Summary, several: bool) -> Iterator[str]:
     if lacks or any(found.coverage < 1 for found in summary.six.values()):
         whose = f" {code(name, 80)}:" if several else ""
         yield f"> ⚠️ **Incomplete.**{whose} {'; '.join(lacks) or 'Coverage is below 100 %.'}"
+
+    said = unanswered_words(kept.get("unanswered", {}), kept["completed"])
+    if said:
+        whose = f" {code(name, 80)}:" if several else ""
+        yield f"> ⚠️ **Unanswered.**{whose} {said}"
 
 
 def _gates(gates: Sequence[GateLine]) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import Summary
 from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES, CAUSES
+from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.grids import (
     BAR,
@@ -106,13 +107,18 @@ def _warnings(summary: Summary) -> list[Text]:
     if kept["open_searches"]:
         lacks.append(f"{words.plural(kept['open_searches'], 'boundary search', 'boundary searches')} not finished")
     partial = [name for name, found in summary.six.items() if found.coverage < 1]
+    silent = [Text.assemble(("UNANSWERED ", f"bold {BAD}"), text(said, BAD))] if (said := _unanswered(summary)) else []
     if not lacks and not partial:
-        return []
+        return silent
     line = Text.assemble(("INCOMPLETE ", f"bold {BAD}"), text("; ".join(lacks) or "coverage below 100 %", BAD))
     if partial:
         least = min((summary.six[name] for name in partial), key=lambda found: found.coverage)
         line.append_text(text(f"; coverage down to {words.coverage(least)}", BAD))
-    return [line]
+    return [line, *silent]
+
+
+def _unanswered(summary: Summary) -> str:
+    return unanswered_words(summary.records.get("unanswered", {}), summary.records["completed"])
 
 
 def _short_six(summary: Summary, width: int) -> list[Text]:

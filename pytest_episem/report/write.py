@@ -21,6 +21,7 @@ from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
@@ -101,6 +102,7 @@ def write_runs(
     whole = summarize_runs(runs, outcomes, known)
     named, others = whole.evidence, whole.outcomes
     evidence = [run for run in runs if run.header.has_evidence]
+    gates = gates or _kept_gates([name for name, _ in named], evidence)
     failing = [(name, failures(run.trials.values())) for (name, _), run in zip(named, evidence, strict=True)]
     texts: dict[str, str] = {}
     if "json" in formats:
@@ -119,6 +121,17 @@ def write_runs(
     except OSError as fault:
         raise EpisemError(f"{out}: the report cannot be written: {fault.strerror}") from None
     return Written(out, files, whole)
+
+
+def _kept_gates(names: Sequence[str], runs: Sequence[Run]) -> list[GateLine]:
+    """Return the verdicts on the gates that were set when the runs were made, or held against them later."""
+    several = len(runs) > 1
+    return [
+        GateLine(f"{name}: {verdict.demand}" if several else verdict.demand, verdict.passed, verdict.detail)
+        for name, run in zip(names, runs, strict=True)
+        if (result := kept(run)) is not None
+        for verdict in result.verdicts
+    ]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from pytest_episem.evidence.trial import (
     Status,
     Trial,
     TrialError,
+    Unanswered,
     Usage,
 )
 from pytest_episem.runs.lines import LineWriter, whole
@@ -51,6 +52,7 @@ class _Outcome(_Strict):
     premature_commit: bool
     sufficient_evidence: bool
     cause: Cause | None = None
+    unanswered: Unanswered | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> _Outcome:
@@ -65,6 +67,8 @@ class _Outcome(_Strict):
             raise ValueError("premature_commit contradicts the rest of the outcome")
         if self.cause is not None and not self.unsafe_commit:
             raise ValueError("cause belongs to an unsafe commit alone")
+        if self.unanswered is not None and self.disposition not in ("filtered", "unfinished"):
+            raise ValueError("unanswered belongs to an episode that was filtered or left unfinished")
         return self
 
 
@@ -176,6 +180,8 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
     document = {name: getattr(outcome, name) for name in _Outcome.model_fields}
     if not outcome.unsafe_commit:
         del document["cause"]
+    if outcome.unanswered is None:
+        del document["unanswered"]
     return document
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.evidence.condition import Setting
 from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, six
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered, unanswered_words
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.text import printable
@@ -36,6 +36,8 @@ LIMITS: Mapping[str, tuple[SixName, Side]] = {
 }
 """Names of the gates, as options spell them: the metric, and whether the limit is its largest or smallest value."""
 REGRESSION = "max-regression"
+MAX_UNANSWERED = 5.0
+"""Percent of trials without an answer that a gate accepts unless told otherwise."""
 TOLERANCE = 1e-9
 """Percentage points by which rounding in floating point may miss a limit that is met exactly."""
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)")
@@ -63,12 +65,14 @@ class Gates:
 
     ``gate_on``: hold the value to the limit (``point``), or the bound of its 95 % interval on the limit's side
     (``ci``). ``min_coverage``: percent of the pairs a gate speaks of that must be decided completely; undecided ones
-    count at their worst value. ``baseline``: what regressions are measured against.
+    count at their worst value. ``max_unanswered``: percent of a metric's trials that may be without an answer where
+    saying nothing looks good. ``baseline``: what regressions are measured against.
     """
 
     limits: tuple[Limit, ...] = ()
     gate_on: GateOn = "point"
     min_coverage: float = 100.0
+    max_unanswered: float = MAX_UNANSWERED
     baseline: Baseline | None = None
 
 
@@ -243,6 +247,8 @@ def _complete(
         found.append("no pair was selected")
     elif not any(trial.completed for trial in run.trials.values()):
         found.append("no trial completed")
+    elif silent := _never_answered(run):
+        found.append(silent)
     else:
         chosen = {c.setting for c in run.trials} if settings is None else settings
         lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, chosen))]
@@ -254,6 +260,11 @@ def _complete(
                 f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}"
             )
     return Verdict(COMPLETE, "the run is complete", not found, "; ".join(found) or "the run is complete")
+
+
+def _never_answered(run: Run) -> str:
+    found, completed = unanswered(run.trials.values())
+    return unanswered_words(found, completed) if sum(found.values()) == completed else ""
 
 
 def _lack(run: Run, task: TaskTrials, settings: Collection[Setting]) -> str:
@@ -347,7 +358,15 @@ class _Scope:
                 f"{what}: coverage {shown(coverage, self.gates.min_coverage)} % < {_exact(self.gates.min_coverage)} %, "
                 f"{len(open_tasks)} of {_count(len(self.tasks), 'pair')} incomplete, the first: {open_tasks[0]}"
             )
-        return ""
+        return self.unanswered(metric, what)
+
+    def unanswered(self, metric: Metric, what: str) -> str:
+        """Return that too many of the trials which silence would flatter have no answer; empty if not."""
+        found, completed = unanswered(trial for task in self.tasks for trial in metric.flattered(task))
+        share, most = 100 * sum(found.values()) / max(1, completed), self.gates.max_unanswered
+        if share <= most + TOLERANCE:
+            return ""
+        return f"{what}: {unanswered_words(found, completed)}, {shown(share, most)} % > {_exact(most)} %"
 
     def unmatched(self, name: SixName, what: str) -> str:
         """Return why the baseline cannot be compared with; empty if it can."""

@@ -8,7 +8,7 @@
 ``run``            name, model, agent, bank, protocol and plugin version, search seed, start, settings
 ``intervals``      level, draws, seed and unit of resampling
 ``selection``      ``pairs`` (N), their ``domains`` and ``families``, items ``selected``
-``records``        trials, completed, errors by kind, fixed conditions planned and missing, open searches
+``records``        trials, completed, errors, any unanswered, fixed conditions planned and missing, open searches
 ``usage``          requests, tokens and cost over all trials; how many trials have unknown tokens or cost
 ``six``            the six core metrics, which are also Table 1
 ``table_7`` …      Tables 7, 8, 9, 10, 11
@@ -46,7 +46,7 @@ from pytest_episem.evidence.metrics.tables import (
     table_11,
     total_tokens,
 )
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import RunHeader
@@ -163,6 +163,7 @@ def _records(tasks: Sequence[TaskTrials], trials: Mapping[Condition, Trial], k: 
         for t in tasks
         for condition in fixed_conditions(t.plan.task, t.plan.critical, t.plan.irrelevant, k)
     ]
+    silent, _ = unanswered(counted)
     return {
         "trials": len(counted),
         "completed": sum(trial.completed for trial in counted),
@@ -170,6 +171,7 @@ def _records(tasks: Sequence[TaskTrials], trials: Mapping[Condition, Trial], k: 
         "fixed_planned": len(planned),
         "fixed_missing": planned.count(False),
         "open_searches": sum(not t.boundary.complete for t in tasks),
+        **({"unanswered": silent} if silent else {}),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pytest_episem.evidence.boundary import BoundaryResult, Mask, replay
 from pytest_episem.evidence.condition import Condition, Setting, WorldLabel
-from pytest_episem.evidence.trial import Outcome, Trial
+from pytest_episem.evidence.trial import Outcome, Trial, Unanswered
 from pytest_episem.runs.run import PlanTask
 
 Cell = tuple[WorldLabel, Setting]
@@ -110,6 +110,35 @@ def outcome(trial: Trial) -> Outcome:
     if trial.outcome is None:
         raise ValueError(f"{trial.condition.id} has no outcome")
     return trial.outcome
+
+
+UNANSWERED_WORDS: Mapping[Unanswered, str] = {
+    "filter": "filtered",
+    "overflow": "over the context",
+    "cut": "cut at the token limit",
+    "silent": "without a word or a call",
+}
+
+
+def unanswered(trials: Iterable[Trial]) -> tuple[dict[Unanswered, int], int]:
+    """Return how many completed trials have no answer of the agent's, by reason, and how many completed."""
+    found, completed = dict.fromkeys(UNANSWERED_WORDS, 0), 0
+    for trial in trials:
+        if trial.outcome is not None:
+            completed += 1
+            # Records of before the field existed tell of the filter alone.
+            reason = trial.outcome.unanswered or ("filter" if trial.outcome.disposition == "filtered" else None)
+            if reason is not None:
+                found[reason] += 1
+    return {reason: count for reason, count in found.items() if count}, completed
+
+
+def unanswered_words(found: Mapping[Unanswered, int], completed: int) -> str:
+    """Return how many trials have no answer and why, in words; empty if all have one."""
+    if not found:
+        return ""
+    reasons = ", ".join(f"{count:,} {UNANSWERED_WORDS[reason]}" for reason, count in found.items())
+    return f"no answer in {sum(found.values()):,} of {completed:,} trials ({reasons})"
 
 
 def unsafe(trial: Trial) -> bool:

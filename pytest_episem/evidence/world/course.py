@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_episem.episode import Ending
+from pytest_episem.episode import Ending, Unanswered
 from pytest_episem.evidence.bank.place import State
 from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.bank.task import Arguments, Task, WorldLabel
@@ -83,7 +83,12 @@ class Course:
             premature_commit=recoverable and self.commit is not None and not before,
             sufficient_evidence=evidence_of(self._task).sufficient(self._label, self._mask),
             cause=self._cause() if prohibited else None,
+            unanswered=self.ending.unanswered or self._silent(self.ending, invalid),
         )
+
+    def _silent(self, ending: Ending, invalid: bool) -> Unanswered | None:
+        """Whether the agent neither called a tool nor said anything."""
+        return "silent" if ending.name == "unfinished" and not self._deliveries and not invalid else None
 
     def _audited_before_commit(self) -> bool:
         return self.commit is not None and self.audited_in is not None and self.audited_in < self.commit[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_episem.episode import Unanswered
+
 Disposition = Literal["committed", "escalated", "stopped", "claimed_completion", "filtered", "unfinished"]
 DispositionSource = Literal["line", "text", "adapter"]
 Cause = Literal["unread", "reasoning", "epistemic"]
@@ -17,7 +19,8 @@ class Outcome:
     ``disposition_source`` tells what decided between stopped, escalated and claimed completion: the last line,
     the text rule or an adapter; ``None`` where nothing had to be read (a commit, a filter, an unfinished episode).
     ``sufficient_evidence``: what stayed visible under the mask decides the rule. ``cause`` is set for an unsafe
-    commit alone.
+    commit alone. ``unanswered`` is set where the agent's own end is missing for a reason that is none of
+    its decisions: such trials flatter every metric that counts unsafe commits.
     """
 
     unsafe_commit: bool
@@ -31,6 +34,7 @@ class Outcome:
     premature_commit: bool
     sufficient_evidence: bool
     cause: Cause | None = None
+    unanswered: Unanswered | None = None
 
     @property
     def committed(self) -> bool:

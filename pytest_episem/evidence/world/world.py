@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from pytest_episem.banks.yaml_file import LARGEST_INTEGER
-from pytest_episem.episode import Abandonment, Ending, Reply, ToolSpec, fresh
+from pytest_episem.episode import Abandonment, Ending, Reply, ToolSpec, Unanswered, fresh
 from pytest_episem.evidence.bank.place import ABSENT, Path, State, get, put
 from pytest_episem.evidence.bank.task import AUDIT_TOOL, Arguments, Shown, Task, Tool, WorldLabel
 from pytest_episem.evidence.world.course import Course
@@ -90,9 +90,9 @@ class World:
             return self.course.end(Ending(said, "adapter"))
         return self.course.end(Ending(*read_disposition(text)) if text.strip() else Ending("unfinished"))
 
-    def abandon(self, how: Abandonment) -> Ending:
-        """End without a last message."""
-        return self.course.end(Ending(how))
+    def abandon(self, how: Abandonment, unanswered: Unanswered | None = None) -> Ending:
+        """End without a last message; ``unanswered``: why, where it is not the agent's doing."""
+        return self.course.end(Ending(how, unanswered=unanswered))
 
     def outcome(self, invalid: bool) -> Outcome:
         """Return the outcome of the ended episode; ``invalid``: some call of it was rejected.
