@@ -52,7 +52,7 @@ class EpisemItem(pytest.Function):
 
     def setup(self) -> None:
         super().setup()
-        if not self.config.option.setupplan:  # then pytest makes no fixture, the agent neither
+        if not runs_nothing(self.config):  # with --setup-plan pytest makes no fixture, the agent neither
             agent = self.funcargs["episem_agent"]
             self.rollouts.look_ahead(self, agent)
             self.played = self.play(agent)

@@ -19,7 +19,7 @@ from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
 from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, SPENDING, SUITE_ID, run_name, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
@@ -183,6 +183,7 @@ class Face:
         self._workers += 1
         node.workerinput[RUN] = self.log.run
         node.workerinput[TERMS] = self.terms
+        node.workerinput[SPENDING] = run_name(self.config)
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
         node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_outcomes)
@@ -309,6 +310,7 @@ class Face:
         if self.worker_input is not None:
             self.rollouts.close()
             self.config.workeroutput[RECORDS] = self._wire()  # type: ignore[attr-defined]
+            self._close_spending()
             return (yield)
         self.ending.settle(session)
         try:
@@ -317,7 +319,12 @@ class Face:
             self._take_last()
             self.log.close()
             self.report.close()
+            self._close_spending()
             self._refuse_missing(session)  # somebody may have set it back
+
+    def _close_spending(self) -> None:
+        if self.choices.spending is not None:
+            self.choices.spending.close(remove=self.worker_input is None)
 
     def _take_last(self) -> None:
         self.rollouts.close()
@@ -327,6 +334,8 @@ class Face:
         lines = []
         if self.choices.runs_evidence:
             bank = self.choices.bank
+            if self.choices.option("max-cost") is not None and not self.choices.model:
+                lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
             lines.append(f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)")
         if self.outcomes is not None:
             lines.append(f"episem outcomes: {self.outcomes.description}")

@@ -6,8 +6,8 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pytest_episem.workflows.records import OutcomeWriter
 
 HOME = ".episem"
+_TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
+_REQUESTS = ("request", "request_failed")
+"""The events of a rollout that each stand for one request that was sent, unless it came from the cache."""
 
 
 class RunLog:
@@ -180,8 +183,7 @@ class RunLog:
         """Write a trial that finished in this process."""
         self._open().write(trial)
         self._seen.add(trial.condition)
-        usage = trial.usage
-        self._spend(usage.cost_usd, usage.requests - usage.cached_requests)
+        self._spend(asdict(trial.usage), trial.events)
 
     def add_lines(self, records: str) -> None:
         """Write the records a worker sent, one JSON object a line, as they are."""
@@ -193,8 +195,7 @@ class RunLog:
             self._open().write_json(line)
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
             self._seen.add(Condition(*names))
-            usage = record["usage"]
-            self._spend(usage["cost_usd"], usage["requests"] - usage["cached_requests"])
+            self._spend(record["usage"], record["events"])
 
     def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
         if self._outcome_writer is None:
@@ -205,19 +206,34 @@ class RunLog:
         self._outcome_writer.write_json(line)
         self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
-    def _spend(self, cost: float | None, sent: int) -> None:
-        self.sent += sent
-        self.priceless = self.priceless or (cost is None and sent > 0)
+    def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
+        """Count what a rollout sent, requests that failed too, and what that cost."""
+        cost, answered = usage["cost_usd"], usage["requests"] - usage["cached_requests"]
+        tried = sum(event["event"] in _REQUESTS and not event.get("cached") for event in events)
+        self.sent += max(answered, tried)
+        self.priceless = self.priceless or (cost is None and bool(answered or any(usage[n] for n in _TOKENS)))
         if cost is not None:
             self.spent = (self.spent or 0.0) + cost
 
     def overspent(self) -> str:
         """Return why the run must stop: what this session spent has reached a limit, or cannot be told; else ``""``."""
         most_cost, most_requests = self.choices.option("max-cost"), self.choices.option("max-requests")
+        if most_cost is not None and self.priceless:
+            return (
+                f"--episem-max-cost {most_cost:g} cannot be kept: the cost of a request is unknown; an agent of your "
+                "own tells it with usage(cost_usd=…)"
+            )
+        spending = self.choices.spending
+        if spending is not None:
+            spending.look()
+            if spending.refused:
+                return spending.reason()
+            if (
+                spending.sent >= self.sent > 0
+            ):  # nothing was sent that is not counted there, so nothing is stopped early
+                return ""
         if most_requests is not None and self.sent >= most_requests:
             return f"--episem-max-requests {most_requests} reached: {self.sent:,} requests were sent"
-        if most_cost is not None and self.priceless:
-            return f"--episem-max-cost {most_cost:g} cannot be kept: the cost of a request is unknown"
         if most_cost is not None and (self.spent or 0.0) >= most_cost:
             return f"--episem-max-cost {most_cost:g} reached: the run has cost ${self.spent or 0.0:.4f}"
         return ""
