@@ -111,7 +111,7 @@ def write_runs(
         texts[HTML_FILE] = html(named, evidence, failing, banks, gates, others, known, more)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        files = [replace_file(out / name, text) for name, text in texts.items()]
+        files = [write_whole(out / name, text) for name, text in texts.items()]
         if "csv" in formats:
             shown = tables(named) if named else []
             shown += [*outcome_tables(others), cases(others)] if others else []
@@ -195,9 +195,3 @@ def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
         return []
 
 
-def replace_file(path: Path, text: str) -> Path:
-    """Write ``text`` in one step, so that no reader meets half a file; return the path."""
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    os.replace(draft, path)
-    return path

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 from pytest_episem.text import load_json
 
@@ -14,16 +16,16 @@ class LineWriter:
     """Appends records to a file of a run directory (made if missing), one flushed line each; a context manager.
 
     A torn last line (its run was killed while writing) is cut off first, so that every line of the file stays a
-    whole record; a last record that only lost its line end is kept.
+    whole record; a last record that only lost its line end is kept. A record that cannot be written whole leaves nothing.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     def __enter__(self) -> Self:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a+b")
+        self._file = self._path.open("a+b", buffering=0)
         _mend_tail(self._file)
         return self
 
@@ -39,11 +41,22 @@ class LineWriter:
             self._file = None
 
     def write_json(self, record: str) -> None:
-        """Append a record already in its JSON form, and flush it."""
+        """Append a record already in its JSON form.
+
+        Raises:
+            OSError: it cannot be written, and the file is as it was.
+        """
         if self._file is None:
             raise ValueError("the record writer is not open")
-        self._file.write(record.encode("ascii") + b"\n")
-        self._file.flush()
+        start = self._file.seek(0, os.SEEK_END)
+        rest = memoryview(record.encode("ascii") + b"\n")
+        try:
+            while rest:  # a disk that is almost full takes a part
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+            raise
 
 
 def whole(line: bytes) -> bool:
@@ -57,18 +70,17 @@ def whole(line: bytes) -> bool:
     return True
 
 
-def _mend_tail(file: BinaryIO) -> None:
+def _mend_tail(file: FileIO) -> None:
     start, tail = _last_line(file)
     if not tail:
         return
     if whole(tail):
         file.write(b"\n")
-        file.flush()
     else:
         file.truncate(start)
 
 
-def _last_line(file: BinaryIO, block: int = 65536) -> tuple[int, bytes]:
+def _last_line(file: FileIO, block: int = 65536) -> tuple[int, bytes]:
     """Return where the unfinished last line begins and its bytes; empty if the file ends with a line end."""
     position, tail = file.seek(0, os.SEEK_END), b""
     while position > 0:

@@ -109,13 +109,10 @@ class RunHeader:
         """Write ``run.json`` into ``directory`` (made if missing), in one step; return its path."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / RUN_FILE
-        draft = path.with_suffix(".json.part")
         content = {"schema": RUN_SCHEMA, **asdict(self)}
         if self.outcomes is None:
             del content["outcomes"]
-        draft.write_text(dump_json(content) + "\n", encoding="ascii")
-        os.replace(draft, path)
-        return path
+        return write_whole(path, dump_json(content) + "\n")
 
     @classmethod
     def load(cls, directory: Path) -> RunHeader:

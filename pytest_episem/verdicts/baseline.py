@@ -106,9 +106,7 @@ class Baseline:
         }
         parts = [f" {dump_json(key)}: {dump_json(value)}" for key, value in head.items()]
         parts.append(' "tasks": {\n' + ",\n".join(lines) + "\n }")
-        draft = path.with_name(f"{path.name}.part")
-        draft.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="ascii")
-        os.replace(draft, path)
+        write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
     def refuse_other(self, header: RunHeader, where: str) -> None:
         """Refuse a run that cannot be held against this baseline.
