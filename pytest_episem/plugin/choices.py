@@ -7,7 +7,7 @@ import functools
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,8 +20,11 @@ from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
-from pytest_episem.plugin.options import OPTIONS, names_suite, value
+from pytest_episem.plugin.options import OPTIONS, SPENDING, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
+
+if TYPE_CHECKING:
+    from pytest_episem.agents.spending import Spending
 
 BOUNDARY = "boundary"
 

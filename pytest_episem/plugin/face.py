@@ -26,6 +26,7 @@ from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.runs.store import trial_from_json, trial_to_json
+from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.gates import GateKeeper
@@ -246,6 +247,14 @@ class Face:
         self.log.add_lines(report.__dict__.pop(RECORDS, ""))
         if report.when == "???":
             self.log.add_crash(report.nodeid, str(report.longrepr))
+        self._stop_if_unwritable()
+
+    def _stop_if_unwritable(self) -> None:
+        """Let nothing more be played, and paid for, that cannot be recorded."""
+        for name in ("session", "dsession") if self.log.unwritable else ():
+            plugin: Any = self.config.pluginmanager.get_plugin(name)
+            if plugin is not None and not plugin.shouldstop:
+                plugin.shouldstop = printable(self.log.unwritable)
 
     def _check_worker(self, report: Any) -> None:
         terms = report.__dict__.pop(TERMS, None)
@@ -302,7 +311,7 @@ class Face:
             self._refuse_missing(session)
 
     def _refuse_missing(self, session: pytest.Session) -> None:
-        if session.exitstatus in GOOD and not runs_nothing(self.config) and self.log.missing():
+        if session.exitstatus in GOOD and not runs_nothing(self.config) and (self.log.missing() or self.log.unwritable):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -10,15 +10,19 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import Agent, as_agent
+from pytest_episem.agents.spending import LIMIT
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.plugin.ahead import upcoming
 from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
-from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 from pytest_episem.runs.runner import Runner, runs_in_background
 from pytest_episem.text import escaped, printable
+
+_GRACE = 60.0
+"""Seconds that requests in flight are waited for when nothing more may be sent."""
 
 
 class Rollouts:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +19,12 @@ from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial, TrialError
 from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
-from pytest_episem.plugin.options import run_name
+from pytest_episem.plugin.options import run_name, runs_nothing
 from pytest_episem.runs.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
 from pytest_episem.runs.run_dir import joined_outcomes, joined_plan, open_run
-from pytest_episem.runs.store import TRIAL_SCHEMA, TrialWriter
+from pytest_episem.runs.store import TRIAL_SCHEMA, TRIALS_FILE, TrialWriter
 from pytest_episem.runs.version import PROTOCOL_VERSION
+from pytest_episem.runs.whole import check_writable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.choices import Choices
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_episem.workflows.records import OutcomeWriter
 
 HOME = ".episem"
+FILES = (RUN_FILE, TRIALS_FILE, "outcomes.jsonl")
 _TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REQUESTS = ("request", "request_failed")
 """The events of a rollout that each stand for one request that was sent, unless it came from the cache."""
@@ -60,6 +63,8 @@ class RunLog:
         self.sent = 0
         self.priceless = False
         self.gates: Sequence[GateLine] = ()
+        self.unwritable = ""
+        """Why no further record can be written, and how the run goes on."""
 
     @functools.cached_property
     def run(self) -> str:
@@ -96,6 +101,8 @@ class RunLog:
             raise EpisemError(
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
+        if not runs_nothing(self.choices.config):
+            check_writable(self.directory, FILES)
 
     def _take_recorded_outcomes(self) -> None:
         from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
@@ -181,21 +188,42 @@ class RunLog:
 
     def add(self, trial: Trial) -> None:
         """Write a trial that finished in this process."""
-        self._open().write(trial)
-        self._seen.add(trial.condition)
         self._spend(asdict(trial.usage), trial.events)
+        with self._writing():
+            self._open().write(trial)
+            self._seen.add(trial.condition)
 
     def add_lines(self, records: str) -> None:
         """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
             record = json.loads(line)
             if record["schema"] != TRIAL_SCHEMA:
-                self._add_outcome(line, record)
+                with self._writing():
+                    self._add_outcome(line, record)
                 continue
-            self._open().write_json(line)
-            names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
-            self._seen.add(Condition(*names))
             self._spend(record["usage"], record["events"])
+            names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
+            with self._writing():
+                self._open().write_json(line)
+                self._seen.add(Condition(*names))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep a disk that is full from ending the session with a traceback: what is written stays, and it stops."""
+        try:
+            yield
+        except OSError as fault:
+            whole = (self.directory / RUN_FILE).exists()
+            again = f"with --episem-resume {self._named}" if whole else "by running it again"
+            self.unwritable = self.unwritable or (
+                f"a record cannot be written to {self._named}: {fault.strerror or fault}; make room and go on {again}"
+            )
+
+    @property
+    def _named(self) -> Path:
+        """The run's directory as the user would name it."""
+        here = self.choices.config.invocation_params.dir
+        return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
 
     def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
         if self._outcome_writer is None:
@@ -228,10 +256,8 @@ class RunLog:
             spending.look()
             if spending.refused:
                 return spending.reason()
-            if (
-                spending.sent >= self.sent > 0
-            ):  # nothing was sent that is not counted there, so nothing is stopped early
-                return ""
+            if spending.sent >= self.sent > 0:
+                return ""  # all that was sent is counted there, where the next request is what must not be
         if most_requests is not None and self.sent >= most_requests:
             return f"--episem-max-requests {most_requests} reached: {self.sent:,} requests were sent"
         if most_cost is not None and (self.spent or 0.0) >= most_cost:

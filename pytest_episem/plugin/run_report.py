@@ -87,6 +87,8 @@ class RunReport:
         missing = self.log.missing()
         if missing and not runs_nothing(self.choices.config):
             reporter.write_line(f"{len(missing)} collected items have no record, the first: {missing[0]}", red=True)
+        if self.log.unwritable:
+            reporter.write_line(printable(self.log.unwritable), red=True)
         if recorded:
             reporter.write_line(f"records: {self._directory}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
@@ -193,5 +193,3 @@ def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
         return [shipped_outcomes()]
     except BankError:
         return []
-
-

@@ -16,7 +16,8 @@ class LineWriter:
     """Appends records to a file of a run directory (made if missing), one flushed line each; a context manager.
 
     A torn last line (its run was killed while writing) is cut off first, so that every line of the file stays a
-    whole record; a last record that only lost its line end is kept. A record that cannot be written whole leaves nothing.
+    whole record; a last record that only lost its line end is kept. A record that cannot be written whole
+    leaves nothing.
     """
 
     def __init__(self, path: Path) -> None:

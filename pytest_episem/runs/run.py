@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 
 RUN_SCHEMA = "episem.run/1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -118,12 +119,18 @@ def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
     headers = [RunHeader.load(source) for source in sources]
     joined = _joined_header(headers, sources)
     winners = _winners(sources, headers)
-    joined.save(target)
-    with TrialWriter(target, joined.run, joined.label) as writer:
-        for place, source in enumerate(sources):
-            for line in _lines(source, events=True):
-                if line.trial is not None and winners[line.trial.condition][:2] == (place, line.number):
-                    writer.write(line.trial)
+    try:
+        joined.save(target)
+        with TrialWriter(target, joined.run, joined.label) as writer:
+            for place, source in enumerate(sources):
+                for line in _lines(source, events=True):
+                    if line.trial is not None and winners[line.trial.condition][:2] == (place, line.number):
+                        writer.write(line.trial)
+    except BaseException:  # half of a joined run would look like a whole one
+        for name in (RUN_FILE, TRIALS_FILE):
+            with contextlib.suppress(OSError):
+                (target / name).unlink()
+        raise
     return open_run(target, events=False)
 
 
