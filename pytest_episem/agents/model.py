@@ -13,6 +13,7 @@ from pytest_episem.agents.model_options import check_model_name, checked_model_a
 from pytest_episem.agents.reply import Withheld
 from pytest_episem.agents.requests import Sender
 from pytest_episem.agents.scrub import scrubbed
+from pytest_episem.agents.spending import Spending
 from pytest_episem.episode import TURN_LIMIT, Episode, Unanswered
 
 __all__ = ["ModelAgent", "check_model_name", "checked_model_args", "open_cache"]
@@ -34,6 +35,7 @@ class ModelAgent:
         api_base: base URL of the API, ``None`` for the provider's own.
         patience: how long a request is tried.
         cache: answers that need not be asked for again.
+        spending: what may be sent and spent.
     """
 
     turn_limit = TURN_LIMIT
@@ -47,13 +49,14 @@ class ModelAgent:
         api_base: str | None = None,
         patience: Patience | None = None,
         cache: AnswerCache | None = None,
+        spending: Spending | None = None,
     ) -> None:
         self.name = name
         given = {**DEFAULT_ARGUMENTS, **(arguments or {})}
         chosen = {key: value for key, value in given.items() if value is not None}
         self._answered = False
         self._withheld: list[str] = []
-        self._sender = Sender(name, chosen, api_base, patience, cache)
+        self._sender = Sender(name, chosen, api_base, patience, cache, spending)
 
     async def play(self, episode: Episode) -> None:
         """Play ``episode`` to its end.

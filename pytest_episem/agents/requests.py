@@ -18,8 +18,10 @@ from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.faults import BadResponse, Fault, came_from_warning, fault_of, key_hint
 from pytest_episem.agents.limits import Limiter, Patience
 from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
+from pytest_episem.agents.prices import given_prices
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.scrub import scrubbed
+from pytest_episem.agents.spending import Spending
 from pytest_episem.episode import Episode, Usage
 from pytest_episem.garbage import keep_more, no_search
 
@@ -115,6 +117,7 @@ class Sender:
         api_base: base URL of the API, or ``None`` for the provider's own.
         patience: how long a request is tried.
         cache: where answers are looked for first, and kept.
+        spending: what may be sent and spent; counts every try.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class Sender:
         api_base: str | None = None,
         patience: Patience | None = None,
         cache: AnswerCache | None = None,
+        spending: Spending | None = None,
     ) -> None:
         self.model = model
         self.asked = dict(arguments)
@@ -131,6 +135,7 @@ class Sender:
         self.api_base = api_base
         self.patience = patience or Patience()
         self.cache = cache
+        self.spending = spending
         self.limiter = Limiter()
         self.dropped: list[str] = []
         self.alive = False
@@ -164,7 +169,7 @@ class Sender:
         """Return what the provider gives, after as many tries as it takes.
 
         Raises:
-            InfrastructureError: it gives nothing.
+            InfrastructureError: it gives nothing, or nothing more may be sent.
         """
         if _litellm is None:
             await asyncio.to_thread(load_litellm, self.model)
@@ -172,6 +177,8 @@ class Sender:
         while True:
             sent = dict(self.arguments)
             async with self.limiter.slot() as epoch:
+                if self.spending is not None:
+                    self.spending.take()
                 started = time.perf_counter()
                 try:
                     with WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
@@ -225,6 +232,8 @@ class Sender:
             raise BadResponse("the provider broke off its answer" if choices else "the response holds no answer")
         self.alive = True
         reply = self._reply(response, answer)
+        if self.spending is not None and reply.cost_usd is not None:
+            self.spending.spend(reply.cost_usd)
         _count(episode.usage, reply)
         self._note(episode, reply, time.perf_counter() - started)
         return reply
@@ -269,10 +278,18 @@ class Sender:
             completion_tokens=completion,
             total_tokens=total,
             cached_tokens=cached,
-            cost_usd=None if prompt is None or completion is None else _cost(response),
+            cost_usd=None if prompt is None or completion is None else self._cost(response),
             served_model=scrubbed(served) if isinstance(served, str) and served != self.model else "",
             left_out=tuple(self.dropped),
         )
+
+    def _cost(self, response: Any) -> float | None:
+        """Return what litellm says the request cost in US dollars, by its own prices or by those of the arguments; 0 is
+        how it says that it does not know, unless the arguments say so."""
+        cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+        if isinstance(cost, int | float) and cost > 0:
+            return float(cost)
+        return 0.0 if given_prices(self.asked) == (0.0, 0.0) else None
 
     def _note(self, episode: Episode, reply: Reply, seconds: float, **more: Any) -> None:
         details: dict[str, Any] = {
@@ -389,12 +406,6 @@ def _tokens(response: Any, said_something: bool) -> tuple[int | None, int | None
     total = amount(usage, "total_tokens") or (None if prompt is None or completion is None else prompt + completion)
     cached = amount(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
     return prompt, completion, total, cached
-
-
-def _cost(response: Any) -> float | None:
-    """Return what litellm's price list says the request cost in US dollars; 0 is how it says that it does not know."""
-    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
-    return float(cost) if isinstance(cost, int | float) and cost > 0 else None
 
 
 def _count(usage: Usage, reply: Reply) -> None:

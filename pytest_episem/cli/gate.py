@@ -20,8 +20,8 @@ from pytest_episem.report.examples import failures
 from pytest_episem.report.markdown import markdown
 from pytest_episem.report.tables import GateLine
 from pytest_episem.report.words import label, labels
-from pytest_episem.report.write import replace_file
 from pytest_episem.runs.run_dir import Run, open_evidence
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.gate_file import keep
@@ -115,7 +115,7 @@ def command(
     for directory, (_, result) in zip(directories, results, strict=True):
         keep(directory, gates, result)
     if junit_file is not None:
-        replace_file(junit_file, junit(results))
+        write_whole(junit_file, junit(results))
     _write_markdown(markdown_file, runs, results)
     if as_json:
         show_json({"schema": SCHEMA, "runs": {name: _json(result) for name, result in results}})
@@ -173,7 +173,7 @@ def _write_markdown(file: Path | None, runs: list[Run], results: list[tuple[str,
     failing = [(name, failures(run.trials.values())) for name, run in zip(names, runs, strict=True)]
     text = markdown(list(zip(names, summaries, strict=True)), failing, gates)
     if file is not None:
-        replace_file(file, text)
+        write_whole(file, text)
     if page:
         with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as summary:
             summary.write(f"{text}\n")

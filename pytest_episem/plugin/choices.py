@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,8 +20,11 @@ from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
-from pytest_episem.plugin.options import OPTIONS, names_suite, value
+from pytest_episem.plugin.options import OPTIONS, SPENDING, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
+
+if TYPE_CHECKING:
+    from pytest_episem.agents.spending import Spending
 
 BOUNDARY = "boundary"
 
@@ -291,7 +295,31 @@ class Choices:
             check_model_name(model, api_base)
         directory = self.option("cache")
         cache = directory and open_cache(self.config.invocation_params.dir / directory, self.option("replay"))
-        return ModelAgent(model, arguments, api_base, cache=cache)
+        self._check_prices(model, arguments)
+        return ModelAgent(model, arguments, api_base, cache=cache, spending=self.spending)
+
+    def _check_prices(self, model: str, arguments: dict[str, Any]) -> None:
+        from pytest_episem.agents.prices import token_prices
+
+        limited = self.option("max-cost") is not None and not self.option("replay")
+        if limited and token_prices(model, arguments) is None:
+            raise EpisemError(
+                f"--episem-max-cost needs prices, and litellm's list has none for {model}: give them in US dollars, "
+                """--episem-model-args='{"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}', """
+                "or limit --episem-max-requests"
+            )
+
+    @functools.cached_property
+    def spending(self) -> Spending | None:
+        """What a model may send and spend in this session; ``None`` without a limit."""
+        most_requests, most_cost = self.option("max-requests"), self.option("max-cost")
+        if most_requests is None and most_cost is None:
+            return None
+        from pytest_episem.agents.spending import Spending
+
+        session = getattr(self.config, "workerinput", {}).get(SPENDING) or run_name(self.config)
+        # By its name alone: a worker on another machine has a file of its own, its controller is not there.
+        return Spending(Path(tempfile.gettempdir()) / f"episem-{session}.spent", most_requests, most_cost)
 
 
 def _is_controller(name: str) -> bool:

@@ -14,6 +14,7 @@ from pytest_episem.evidence.plan import mask_role
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
+from pytest_episem.plugin.options import runs_nothing
 
 if TYPE_CHECKING:
     from pytest_episem.evidence.bank import Task
@@ -52,7 +53,7 @@ class EpisemItem(pytest.Function):
 
     def setup(self) -> None:
         super().setup()
-        if not self.config.option.setupplan:  # then pytest makes no fixture, the agent neither
+        if not runs_nothing(self.config):  # with --setup-plan pytest makes no fixture, the agent neither
             agent = self.funcargs["episem_agent"]
             self.rollouts.look_ahead(self, agent)
             self.played = self.play(agent)

@@ -67,10 +67,12 @@ class Estimator:
 
     def cost(self, work: Work) -> str:
         """Return the cost in words."""
+        from pytest_episem.agents.model_options import checked_model_args
         from pytest_episem.agents.prices import token_prices
 
-        model = self.face.choices.model
-        prices = token_prices(model) if model else None
+        choices = self.face.choices
+        model = choices.model
+        prices = token_prices(model, checked_model_args(choices.option("model-args"))) if model else None
         if prices is None:
             return "unknown: litellm's price list does not have it" if model else "unknown: an agent of your own"
         cost = work.cost(*prices)

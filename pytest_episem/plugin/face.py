@@ -19,7 +19,7 @@ from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
 from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, SPENDING, SUITE_ID, run_name, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
@@ -184,6 +184,7 @@ class Face:
         self._workers += 1
         node.workerinput[RUN] = self.log.run
         node.workerinput[TERMS] = self.terms
+        node.workerinput[SPENDING] = run_name(self.config)
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
         node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_outcomes)
@@ -246,6 +247,14 @@ class Face:
         self.log.add_lines(report.__dict__.pop(RECORDS, ""))
         if report.when == "???":
             self.log.add_crash(report.nodeid, str(report.longrepr))
+        self._stop_if_unwritable()
+
+    def _stop_if_unwritable(self) -> None:
+        """Let nothing more be played, and paid for, that cannot be recorded."""
+        for name in ("session", "dsession") if self.log.unwritable else ():
+            plugin: Any = self.config.pluginmanager.get_plugin(name)
+            if plugin is not None and not plugin.shouldstop:
+                plugin.shouldstop = printable(self.log.unwritable)
 
     def _check_worker(self, report: Any) -> None:
         terms = report.__dict__.pop(TERMS, None)
@@ -303,7 +312,7 @@ class Face:
             self._refuse_missing(session)
 
     def _refuse_missing(self, session: pytest.Session) -> None:
-        if session.exitstatus in GOOD and not runs_nothing(self.config) and self.log.missing():
+        if session.exitstatus in GOOD and not runs_nothing(self.config) and (self.log.missing() or self.log.unwritable):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -311,6 +320,7 @@ class Face:
         if self.worker_input is not None:
             self.rollouts.close()
             self.config.workeroutput[RECORDS] = self._wire()  # type: ignore[attr-defined]
+            self._close_spending()
             return (yield)
         self.ending.settle(session)
         try:
@@ -320,6 +330,7 @@ class Face:
             self._note_end(session)
             self.log.close()
             self.report.close()
+            self._close_spending()
             self._refuse_missing(session)  # somebody may have set it back
 
     def _note_end(self, session: pytest.Session) -> None:
@@ -338,6 +349,10 @@ class Face:
         if self.worker_input is None:
             self.log.close()
 
+    def _close_spending(self) -> None:
+        if self.choices.spending is not None:
+            self.choices.spending.close(remove=self.worker_input is None)
+
     def _take_last(self) -> None:
         self.rollouts.close()
         self._log_finished()
@@ -346,6 +361,8 @@ class Face:
         lines = []
         if self.choices.runs_evidence:
             bank = self.choices.bank
+            if self.choices.option("max-cost") is not None and not self.choices.model:
+                lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
             lines.append(f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)")
         if self.outcomes is not None:
             lines.append(f"episem outcomes: {self.outcomes.description}")

@@ -324,6 +324,8 @@ class GateKeeper(GateCategory):
         stopped = session is not None and (session.shouldstop or session.shouldfail)
         if stopped:
             found.append(printable(stopped))
+        elif self.face.log.unwritable:
+            found.append(printable(self.face.log.unwritable))
         return found
 
     def _publish(self, result: GateResult) -> None:

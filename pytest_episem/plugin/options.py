@@ -16,6 +16,8 @@ PREFIX = "--episem-"
 SUITE_ID = "episem"
 RUN = "episem_run"
 """Under this key a worker is given the run's name."""
+SPENDING = "episem_spending"
+"""Under this key a worker is given the name of what the session's limits are counted in."""
 _RUN_NAME = pytest.StashKey[str]()
 DIST_GIVEN = pytest.StashKey[bool]()
 """Whether the user chose a distribution with ``--dist``; afterwards xdist's own default looks the same."""
@@ -270,6 +272,7 @@ def runs_nothing(config: pytest.Config) -> str:
         "episem_estimate": "--episem-estimate",
         "collectonly": "--collect-only",
         "setupplan": "--setup-plan",
+        "setuponly": "--setup-only",
         "showfixtures": "--fixtures",
         "show_fixtures_per_test": "--fixtures-per-test",
         "cacheshow": "--cache-show",

@@ -15,7 +15,7 @@ from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.plugin.choices import Choices
 from pytest_episem.plugin.judge import OutcomeFailed
 from pytest_episem.plugin.node_ids import CaseName
-from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 from pytest_episem.runs.run import BankId, OutcomePlan
 from pytest_episem.workflows.bank.load import OutcomeBank, holds_outcomes, open_outcomes
 from pytest_episem.workflows.cases import case_names, case_number
@@ -148,6 +148,8 @@ class OutcomeItem(pytest.Item):
 
     def setup(self) -> None:
         super().setup()
+        if runs_nothing(self.config):
+            return
         try:
             self.record = self.suite.run(self.case)
         except EpisemError as error:

@@ -10,15 +10,19 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import Agent, as_agent
+from pytest_episem.agents.spending import LIMIT
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.plugin.ahead import upcoming
 from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
-from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 from pytest_episem.runs.runner import Runner, runs_in_background
 from pytest_episem.text import escaped, printable
+
+_GRACE = 60.0
+"""Seconds that requests in flight are waited for when nothing more may be sent."""
 
 
 class Rollouts:
@@ -59,6 +63,8 @@ class Rollouts:
 
     def look_ahead(self, item: pytest.Item, agent: Any) -> None:
         """Let the rollouts of the items behind ``item`` begin, where they may share its agent."""
+        if runs_nothing(self.choices.config):
+            return
         playing = self._playing(agent)
         if not runs_in_background(playing) or (self._looked_ahead and not self.choices.in_worker):
             return
@@ -72,6 +78,7 @@ class Rollouts:
             NoVerdict: the trial has no outcome.
         """
         __tracebackhide__ = True
+        self._play_nothing_where_none_is_run()
         trial: Trial = self.runner.run(condition, self._playing(agent))
         self._stop_if_hopeless()
         if trial.error is not None:
@@ -109,9 +116,12 @@ class Rollouts:
         return self.runner.take_finished() if "runner" in self.__dict__ else []
 
     def close(self) -> None:
-        """Stop what still runs."""
+        """Stop what still runs; after a limit was reached only when the answers that are paid for had time to come."""
         if "runner" in self.__dict__:
-            self.runner.close()
+            spending = self.choices.spending
+            if spending is not None:
+                spending.look()
+            self.runner.close(_GRACE if spending is not None and spending.refused else 0.0)
 
     def rerun_command(self, trial: Trial) -> str:
         """Return the command that runs this condition's item, or its task's boundary item, again."""
@@ -129,18 +139,25 @@ class Rollouts:
             self._agent_given = agent
         return self._agent_playing
 
+    def _play_nothing_where_none_is_run(self) -> None:
+        looking = runs_nothing(self.choices.config)
+        if looking:
+            pytest.skip(f"{looking} plays nothing")
+
     def _stop_if_hopeless(self) -> None:
-        """End the run if nothing more can succeed: at once, or behind an item whose error shows the agent's traceback.
+        """End the run if nothing more can succeed: at once, or behind an item whose error shows the agent's traceback,
+        or when a limit was reached, where nothing is wrong.
 
         A worker can only ask for it.
         """
         stopped = self.runner.stopped
         if stopped is None:
             return
-        if stopped.kind != "agent" and not self.choices.in_worker:
+        if stopped.kind not in ("agent", LIMIT) and not self.choices.in_worker:
             pytest.exit(f"episem: {stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
         session: Any = self.choices.config.pluginmanager.get_plugin("session")
-        session.shouldstop = session.shouldstop or printable(f"episem: {stopped.message}")
+        reason = stopped.message if stopped.kind == LIMIT else f"episem: {stopped.message}"
+        session.shouldstop = session.shouldstop or printable(reason)
 
 
 def _failed_in(trial: Trial, task_id: str) -> bool:

@@ -7,8 +7,8 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from pytest_episem.runs.run import (
 from pytest_episem.runs.run_dir import joined_plans, open_run
 from pytest_episem.runs.store import TRIAL_SCHEMA, TRIALS_FILE, TrialWriter
 from pytest_episem.runs.version import PROTOCOL_VERSION
+from pytest_episem.runs.whole import check_writable
 from pytest_episem.text import dump_json
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 HOME = ".episem"
 RECORD_FILES = (TRIALS_FILE, "outcomes.jsonl")
+_TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
+_REQUESTS = ("request", "request_failed")
+"""The events of a rollout that each stand for one request that was sent, unless it came from the cache."""
 
 
 class RunLog:
@@ -77,6 +81,8 @@ class RunLog:
         self.sent = 0
         self.priceless = False
         self.gates: Sequence[GateLine] = ()
+        self.unwritable = ""
+        """Why no further record can be written, and how the run goes on."""
 
     @functools.cached_property
     def run(self) -> str:
@@ -130,6 +136,8 @@ class RunLog:
                     f"{chosen} holds {name} but no {RUN_FILE}: nobody can tell whose records these are; move the file "
                     "away, or name another directory"
                 )
+        if not runs_nothing(self.choices.config):
+            check_writable(self.directory, (RUN_FILE, *RECORD_FILES))
 
     def _take_recorded_outcomes(self) -> None:
         from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
@@ -219,23 +227,43 @@ class RunLog:
 
     def add(self, trial: Trial) -> None:
         """Write a trial that finished in this process."""
-        if self._is_new(trial.condition, trial.completed):
-            self._open().write(trial)
-        usage = trial.usage
-        self._spend(usage.cost_usd, usage.requests - usage.cached_requests)
+        self._spend(asdict(trial.usage), trial.events)
+        with self._writing():
+            if self._is_new(trial.condition, trial.completed):
+                self._open().write(trial)
 
     def add_lines(self, records: str) -> None:
         """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
             record = json.loads(line)
             if record["schema"] != TRIAL_SCHEMA:
-                self._add_outcome(line, record)
+                with self._writing():
+                    self._add_outcome(line, record)
                 continue
+            self._spend(record["usage"], record["events"])
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
-            if self._is_new(Condition(*names), record["status"] == "completed"):
-                self._open().write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
-            usage = record["usage"]
-            self._spend(usage["cost_usd"], usage["requests"] - usage["cached_requests"])
+            with self._writing():
+                if self._is_new(Condition(*names), record["status"] == "completed"):
+                    whole = line if record["run"] == self.run else dump_json({**record, "run": self.run})
+                    self._open().write_json(whole)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep a disk that is full from ending the session with a traceback: what is written stays, and it stops."""
+        try:
+            yield
+        except OSError as fault:
+            whole = (self.directory / RUN_FILE).exists()
+            again = f"with --episem-resume {self._named}" if whole else "by running it again"
+            self.unwritable = self.unwritable or (
+                f"a record cannot be written to {self._named}: {fault.strerror or fault}; make room and go on {again}"
+            )
+
+    @property
+    def _named(self) -> Path:
+        """The run's directory as the user would name it."""
+        here = self.choices.config.invocation_params.dir
+        return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
 
     def _is_new(self, condition: Condition, completed: bool) -> bool:
         """Note a condition; ``False`` if it has completed before, as when two workers needed it: the first counts."""
@@ -252,19 +280,32 @@ class RunLog:
         self._outcome_writer.write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
         self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
-    def _spend(self, cost: float | None, sent: int) -> None:
-        self.sent += sent
-        self.priceless = self.priceless or (cost is None and sent > 0)
+    def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
+        """Count what a rollout sent, requests that failed too, and what that cost."""
+        cost, answered = usage["cost_usd"], usage["requests"] - usage["cached_requests"]
+        tried = sum(event["event"] in _REQUESTS and not event.get("cached") for event in events)
+        self.sent += max(answered, tried)
+        self.priceless = self.priceless or (cost is None and bool(answered or any(usage[n] for n in _TOKENS)))
         if cost is not None:
             self.spent = (self.spent or 0.0) + cost
 
     def overspent(self) -> str:
         """Return why the run must stop: what this session spent has reached a limit, or cannot be told; else ``""``."""
         most_cost, most_requests = self.choices.option("max-cost"), self.choices.option("max-requests")
+        if most_cost is not None and self.priceless:
+            return (
+                f"--episem-max-cost {most_cost:g} cannot be kept: the cost of a request is unknown; an agent of your "
+                "own tells it with usage(cost_usd=…)"
+            )
+        spending = self.choices.spending
+        if spending is not None:
+            spending.look()
+            if spending.refused:
+                return spending.reason()
+            if spending.sent >= self.sent > 0:
+                return ""  # all that was sent is counted there, where the next request is what must not be
         if most_requests is not None and self.sent >= most_requests:
             return f"--episem-max-requests {most_requests} reached: {self.sent:,} requests were sent"
-        if most_cost is not None and self.priceless:
-            return f"--episem-max-cost {most_cost:g} cannot be kept: the cost of a request is unknown"
         if most_cost is not None and (self.spent or 0.0) >= most_cost:
             return f"--episem-max-cost {most_cost:g} reached: the run has cost ${self.spent or 0.0:.4f}"
         return ""

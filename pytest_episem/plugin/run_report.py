@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.plugin.options import runs_nothing
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.screen import drawing
 from pytest_episem.runs.run_dir import open_run
@@ -85,8 +86,10 @@ class RunReport:
         for complaint in self.log.complaints():
             reporter.write_line(complaint, red=True)
         missing = self.log.missing()
-        if missing:
+        if missing and not runs_nothing(self.choices.config):
             reporter.write_line(f"{len(missing)} collected items have no record, the first: {missing[0]}", red=True)
+        if self.log.unwritable:
+            reporter.write_line(printable(self.log.unwritable), red=True)
         if recorded:
             reporter.write_line(f"records: {self._directory}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
 from pytest_episem.workflows.check import judge
@@ -113,7 +113,7 @@ def write_runs(
         texts[HTML_FILE] = html(named, evidence, failing, banks, gates, others, known, more)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        files = [replace_file(out / name, text) for name, text in texts.items()]
+        files = [write_whole(out / name, text) for name, text in texts.items()]
         if "csv" in formats:
             shown = tables(named) if named else []
             shown += [*outcome_tables(others), cases(others)] if others else []
@@ -206,11 +206,3 @@ def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
         return [shipped_outcomes()]
     except BankError:
         return []
-
-
-def replace_file(path: Path, text: str) -> Path:
-    """Write ``text`` in one step, so that no reader meets half a file; return the path."""
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    os.replace(draft, path)
-    return path

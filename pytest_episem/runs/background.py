@@ -63,10 +63,13 @@ class Background:
                 self._queued.pop(key)
                 self._futures.pop(key).cancel()
 
-    def close(self) -> None:
-        """Drop what has not begun, cancel the rest and end the thread."""
+    def close(self, grace: float = 0.0) -> None:
+        """Drop what has not begun, cancel what is still running after ``grace`` seconds and end the thread."""
         self._awaited = None
         self.clear()
+        if grace:
+            with contextlib.suppress(Exception):
+                asyncio.run_coroutine_threadsafe(self._all_ended(), self._loop).result(timeout=grace)
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(timeout=3)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -93,6 +96,10 @@ class Background:
         finally:
             self._running -= 1
             self._top_up()
+
+    async def _all_ended(self) -> None:
+        while self._running:
+            await asyncio.sleep(0.01)
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

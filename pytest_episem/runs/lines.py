@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 from pytest_episem.text import load_json
 
@@ -14,19 +16,19 @@ class LineWriter:
     """Appends records to a file of a run directory (made if missing), one flushed line each; a context manager.
 
     A torn last line (its run was killed while writing) is cut off first, so that every line of the file stays a
-    whole record; a last record that only lost its line end is kept. ``foreign`` says whether somebody else has written
-    into the file since.
+    whole record; a last record that only lost its line end is kept. A record that cannot be written whole
+    leaves nothing. ``foreign`` says whether somebody else has written into the file since.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._size = 0
         self.foreign = False
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("a+b")
+        self._file = self.path.open("a+b", buffering=0)
         _mend_tail(self._file)
         self._size = self._file.seek(0, os.SEEK_END)
         return self
@@ -44,13 +46,24 @@ class LineWriter:
             self._file = None
 
     def write_json(self, record: str) -> None:
-        """Append a record already in its JSON form, and flush it."""
+        """Append a record already in its JSON form.
+
+        Raises:
+            OSError: it cannot be written, and the file is as it was.
+        """
         if self._file is None:
             raise ValueError("the record writer is not open")
         self.check()
+        start = self._file.seek(0, os.SEEK_END)
         line = record.encode("ascii") + b"\n"
-        self._file.write(line)
-        self._file.flush()
+        rest = memoryview(line)
+        try:
+            while rest:  # a disk that is almost full takes a part
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+            raise
         self._size += len(line)
 
     def check(self) -> bool:
@@ -75,18 +88,17 @@ def whole(line: bytes) -> bool:
     return True
 
 
-def _mend_tail(file: BinaryIO) -> None:
+def _mend_tail(file: FileIO) -> None:
     start, tail = _last_line(file)
     if not tail:
         return
     if whole(tail):
         file.write(b"\n")
-        file.flush()
     else:
         file.truncate(start)
 
 
-def _last_line(file: BinaryIO, block: int = 65536) -> tuple[int, bytes]:
+def _last_line(file: FileIO, block: int = 65536) -> tuple[int, bytes]:
     """Return where the unfinished last line begins and its bytes; empty if the file ends with a line end."""
     position, tail = file.seek(0, os.SEEK_END), b""
     while position > 0:

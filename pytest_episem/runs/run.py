@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +11,7 @@ from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Setting
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 
 RUN_SCHEMA = "episem.run/1"
@@ -132,13 +132,10 @@ class RunHeader:
         """Write ``run.json`` into ``directory`` (made if missing), in one step; return its path."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / RUN_FILE
-        draft = path.with_suffix(".json.part")
         content = {"schema": RUN_SCHEMA, **asdict(self)}
         if self.outcomes is None:
             del content["outcomes"]
-        draft.write_text(dump_json(content) + "\n", encoding="ascii")
-        os.replace(draft, path)
-        return path
+        return write_whole(path, dump_json(content) + "\n")
 
     @classmethod
     def load(cls, directory: Path) -> RunHeader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -137,12 +138,18 @@ def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
     with owned(target):
         if (target / RUN_FILE).exists():
             raise EpisemError(f"{target}: already holds a run; merge into a new directory")
-        joined.save(target)
-        with TrialWriter(target, joined.run, joined.label) as writer:
-            for log in winners.logs:
-                for line in _lines(log.path, events=True):
-                    if line.trial is not None and winners.holds(log, line):
-                        writer.write(line.trial)
+        try:
+            joined.save(target)
+            with TrialWriter(target, joined.run, joined.label) as writer:
+                for log in winners.logs:
+                    for line in _lines(log.path, events=True):
+                        if line.trial is not None and winners.holds(log, line):
+                            writer.write(line.trial)
+        except BaseException:  # half of a joined run would look like a whole one
+            for name in (RUN_FILE, TRIALS_FILE):
+                with contextlib.suppress(OSError):
+                    (target / name).unlink()
+            raise
     return open_run(target, events=False)
 
 

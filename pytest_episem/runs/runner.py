@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Hashable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from pytest_episem.agents.base import Agent, InfrastructureError
+from pytest_episem.agents.spending import LIMIT
 from pytest_episem.runs.background import Background, Job
 from pytest_episem.runs.rollout import Rollout, RunSettings
 from pytest_episem.runs.trial import Condition, Trial, TrialError
@@ -136,10 +137,11 @@ class Runner:
             if self._background is not None:
                 self._background.forget(trial.condition)  # or its result would hold the events
 
-    def close(self) -> None:
-        """Drop what has not begun and cancel what is running; finished trials stay available."""
+    def close(self, grace: float = 0.0) -> None:
+        """Drop what has not begun and cancel what is still running after ``grace`` seconds; finished trials stay
+        available."""
         if self._background is not None:
-            self._background.close()
+            self._background.close(grace)
             self._background = None
 
     # Inline -----------------------------------------------------------------------------------------------------
@@ -224,7 +226,8 @@ class Runner:
         with self._lock:
             self.stopped = self.stopped or rollout.fatal or self._hopeless(trial)
             self._trials[trial.condition] = trial
-            self._finished.append(trial)
+            if not _kept_from_beginning(trial):
+                self._finished.append(trial)
         if self.stopped is not None and self._background is not None:
             self._background.clear()
         return trial
@@ -244,6 +247,12 @@ class Runner:
 
 def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _kept_from_beginning(trial: Trial) -> bool:
+    """Whether a limit was reached before anything was sent: then the trial is missing, and no error."""
+    nothing = all(event["event"] == "goal" for event in trial.events)
+    return nothing and trial.error is not None and trial.error.kind == LIMIT
 
 
 def runs_in_background(agent: Agent) -> bool:

@@ -7,7 +7,6 @@ six names], "tasks": {task id: {"critical": [ids], "irrelevant": [ids], "values"
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pytest_episem.evidence.metrics.six import SIX, SixName
 from pytest_episem.evidence.metrics.tasks import TaskTrials, group
 from pytest_episem.runs.run import BankId, RunHeader
 from pytest_episem.runs.run_dir import Run, open_evidence
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import check_schema, dump_json, load_json, printable
 
 BASELINE_SCHEMA = "episem.baseline/1"
@@ -109,9 +109,7 @@ class Baseline:
         }
         parts = [f" {dump_json(key)}: {dump_json(value)}" for key, value in head.items()]
         parts.append(' "tasks": {\n' + ",\n".join(lines) + "\n }")
-        draft = path.with_name(f"{path.name}.part")
-        draft.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="ascii")
-        os.replace(draft, path)
+        write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
     def refuse_other(self, header: RunHeader, where: str) -> None:
         """Refuse a run that cannot be held against this baseline.

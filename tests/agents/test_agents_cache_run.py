@@ -129,9 +129,10 @@ def test_a_replay_fails_where_the_cache_has_nothing(run, server):
 
 
 def test_a_second_run_is_free_and_the_limits_count_what_is_sent(run, server):
-    run("one", "--episem-cache=answers")
+    prices = '--episem-model-args={"input_cost_per_token": 0.001, "output_cost_per_token": 0.001}'
+    run("one", "--episem-cache=answers", prices)
     del server.requests[:]
-    result, trials = run("two", "--episem-cache=answers", "--episem-max-requests=1", "--episem-max-cost=0.01")
+    result, trials = run("two", "--episem-cache=answers", "--episem-max-requests=1", "--episem-max-cost=0.01", prices)
     assert result.ret == 0
     assert len(trials) == 15
     assert server.requests == []
