@@ -21,6 +21,7 @@ from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, names_suite, value
 from pytest_episem.runs.rollout import RunSettings
+from pytest_episem.scrub import fit_to_print
 
 BOUNDARY = "boundary"
 
@@ -31,7 +32,7 @@ def usage() -> Iterator[None]:
     try:
         yield
     except EpisemError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(fit_to_print(str(error))) from None
 
 
 class Choices:
