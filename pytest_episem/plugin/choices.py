@@ -22,6 +22,7 @@ from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, SPENDING, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
+from pytest_episem.scrub import fit_to_print
 
 if TYPE_CHECKING:
     from pytest_episem.agents.spending import Spending
@@ -35,7 +36,7 @@ def usage() -> Iterator[None]:
     try:
         yield
     except EpisemError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(fit_to_print(str(error))) from None
 
 
 class Choices:

@@ -19,6 +19,7 @@ from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 from pytest_episem.runs.runner import Runner, runs_in_background
+from pytest_episem.scrub import fit_to_print
 from pytest_episem.text import escaped, printable
 
 _GRACE = 60.0
@@ -154,9 +155,9 @@ class Rollouts:
         if stopped is None:
             return
         if stopped.kind not in ("agent", LIMIT) and not self.choices.in_worker:
-            pytest.exit(f"episem: {stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
+            pytest.exit(fit_to_print(f"episem: {stopped.message}"), returncode=pytest.ExitCode.USAGE_ERROR)
         session: Any = self.choices.config.pluginmanager.get_plugin("session")
-        reason = stopped.message if stopped.kind == LIMIT else f"episem: {stopped.message}"
+        reason = fit_to_print(stopped.message if stopped.kind == LIMIT else f"episem: {stopped.message}")
         session.shouldstop = session.shouldstop or printable(reason)
 
 

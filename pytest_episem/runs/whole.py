@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.scrub import without_known_secrets
 
 _PROBE = ".episem-probe"
 _ROOM = 64 * 1024
@@ -15,14 +16,14 @@ _ROOM = 64 * 1024
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """Write ``text`` in one step, so that no reader meets half a file, nor one that stays behind; return the path.
+    """Write ``text`` without secrets in one step, so that no reader meets half a file, nor one that stays behind; return the path.
 
     Raises:
         OSError: it cannot be written; what was there before stays.
     """
     draft = path.with_name(f"{path.name}.part")
     try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        draft.write_text(without_known_secrets(text), encoding="utf-8", errors="backslashreplace", newline="\n")
         os.replace(draft, path)
     except BaseException:
         with contextlib.suppress(OSError):
