@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from pytest_episem.files import check_regular
 from pytest_episem.text import load_json
 
 
@@ -23,6 +24,7 @@ class LineWriter:
 
     def __enter__(self) -> Self:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        check_regular(self._path)
         self._file = self._path.open("a+b")
         _mend_tail(self._file)
         return self
