@@ -24,6 +24,7 @@ from pytest_episem.agents.answer_key import canonical
 from pytest_episem.agents.messages import Answer
 from pytest_episem.agents.reply import Reply
 from pytest_episem.episode import Abandonment, Call
+from pytest_episem.files import open_regular
 from pytest_episem.scrub import holds_secret
 
 SCHEMA = "episem.answer/1"
@@ -105,7 +106,7 @@ class AnswerStore:
             Damaged: there is something else.
         """
         try:
-            with self.path(key).open("rb") as file:
+            with open_regular(self.path(key)) as file:
                 data = file.read(LARGEST + 1)
         except FileNotFoundError:
             return None

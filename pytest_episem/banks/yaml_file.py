@@ -13,7 +13,9 @@ from typing import Any
 
 import yaml
 
+from pytest_episem.banks.folder import LARGEST_FILE
 from pytest_episem.errors import EpisemError
+from pytest_episem.files import read_regular
 
 MAX_DEPTH = 20
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -64,7 +66,7 @@ def read_yaml(path: Path) -> Any:
         BankSyntaxError: naming file, line and column, for unreadable, malformed or non-strict YAML.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path, LARGEST_FILE).decode("utf-8-sig")
     except OSError as error:
         raise BankSyntaxError(str(path), f"cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -19,6 +19,7 @@ from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
+from pytest_episem.files import read_regular
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, SPENDING, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pytest_episem.agents.spending import Spending
 
 BOUNDARY = "boundary"
+LARGEST_TEXT = 10_000_000
+"""Bytes of a file with tasks or an instruction."""
 
 
 @contextlib.contextmanager
@@ -186,7 +189,7 @@ class Choices:
     @staticmethod
     def _read(option: str, file: str) -> str:
         try:
-            return Path(file).read_text(encoding="utf-8")
+            return read_regular(Path(file), LARGEST_TEXT).decode("utf-8").replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             raise EpisemError(f"--episem-{option} {file}: cannot be read: {error}") from None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pytest_episem.files import check_regular
 from pytest_episem.text import load_json
 
 
@@ -28,6 +29,7 @@ class LineWriter:
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        check_regular(self.path)
         self._file = self.path.open("a+b", buffering=0)
         _mend_tail(self._file)
         self._size = self._file.seek(0, os.SEEK_END)

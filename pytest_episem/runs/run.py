@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Setting
+from pytest_episem.files import read_regular
 from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 
@@ -142,7 +143,7 @@ class RunHeader:
         """Read and check ``run.json``; ``EpisemError`` names the file and what is wrong with it."""
         path = directory / RUN_FILE
         try:
-            document = load_json(path.read_bytes(), once=True)
+            document = load_json(read_regular(path), once=True)
         except FileNotFoundError:
             raise EpisemError(f"{directory}: not a run directory, it holds no {RUN_FILE}{_newest(directory)}") from None
         except OSError as fault:

@@ -26,6 +26,7 @@ from pytest_episem.evidence.trial import (
     Unanswered,
     Usage,
 )
+from pytest_episem.files import open_regular
 from pytest_episem.runs.lines import LineWriter, whole
 from pytest_episem.scrub import holds_secret, without_secrets
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
@@ -389,7 +390,7 @@ def records_at(path: Path, places: Iterable[Place]) -> Iterator[str]:
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             yield file
     except OSError as fault:
         raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None

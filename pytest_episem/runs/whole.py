@@ -16,7 +16,7 @@ _ROOM = 64 * 1024
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """Write ``text`` without secrets in one step, so that no reader meets half a file, nor one that stays behind; return the path.
+    """Write ``text`` without secrets in one step, so that no reader meets half a file, nor one that stays behind.
 
     Raises:
         OSError: it cannot be written; what was there before stays.

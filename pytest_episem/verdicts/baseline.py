@@ -15,6 +15,7 @@ from typing import Any
 from pytest_episem.errors import EpisemError, suggestion
 from pytest_episem.evidence.metrics.six import SIX, SixName
 from pytest_episem.evidence.metrics.tasks import TaskTrials, group
+from pytest_episem.files import read_regular
 from pytest_episem.runs.run import BankId, RunHeader
 from pytest_episem.runs.run_dir import Run, open_evidence
 from pytest_episem.runs.whole import write_whole
@@ -74,7 +75,7 @@ class Baseline:
         if path.is_dir():
             return cls.of_run(open_evidence(path, "baselines are"))
         try:
-            document = load_json(path.read_bytes(), once=True)
+            document = load_json(read_regular(path), once=True)
         except OSError as fault:
             raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None
         except ValueError as fault:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.files import open_regular
 from pytest_episem.runs.lines import LineWriter, whole
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 from pytest_episem.workflows.verdict import Trajectory
@@ -190,7 +191,7 @@ def _records(path: Path) -> Iterator[OutcomeRecord | None]:
     if not path.exists():
         return
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield outcome_from_json(line, f"{path} line {number}") if whole(line) else None

@@ -29,14 +29,20 @@ from pytest_episem.evidence.bank.place import (
     names_in,
     parse,
     put,
+    words,
 )
 from pytest_episem.evidence.bank.rule import ARGUMENTS, Rule, RuleError
+from pytest_episem.evidence.bank.rule_cost import MOST_STEPS
 from pytest_episem.evidence.bank.task import AUDIT_TOOL, Atom, Param, Shown, Task, Tool, WorldLabel
 
 _JSON_TYPES: dict[type, str] = {str: "string", int: "integer", bool: "boolean", list: "array"}
 _ATOM_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 MOST_CRITICAL, MOST_COMBINATIONS, MOST_CALLS = 12, 100_000, 100
 """A larger task is refused: every mask is tried, every combination of candidates is judged, every call is listed."""
+MOST_TASK_STEPS = 1_000_000_000
+"""Steps of a rule over all combinations of candidates: minutes at the very worst."""
+LONGEST_TEXT, MOST_ENTRIES = 10_000, 1_000
+"""Characters of a text of a state, and of one with its places filled in; entries of a mapping or list of a state."""
 
 
 class FieldError(EpisemError):
@@ -61,7 +67,7 @@ def build_task(family: FamilyFile, instance_id: str, file: FilePath) -> Task:
     if len(commits) != 1:
         raise FieldError("tools", f"exactly one tool must be the commit, found {len(commits)}")
     names = merge(otherwise, state)
-    return Task(
+    task = Task(
         id=f"{family.family}/{instance_id}",
         goal=_filled("goal", family.goal, _lookup(state)),
         statement=family.rule.statement,
@@ -75,6 +81,21 @@ def build_task(family: FamilyFile, instance_id: str, file: FilePath) -> Task:
         otherwise=otherwise,
         file=file,
     )
+    _check_cost(task)
+    return task
+
+
+def _check_cost(task: Task) -> None:
+    """Refuse a task whose rules could take for ever, evaluated once or for all that its hidden facts could be."""
+    values = [task.otherwise, *task.states.values(), *(atom.candidates for atom in task.atoms.values())]
+    combinations = math.prod(len(atom.candidates) for atom in task.atoms.values() if atom.role == "critical")
+    for field, rule in (("rule.prohibited", task.rule), ("rule.equal", task.equal)):
+        steps = rule.steps(values, task.goal_arguments) if rule else 0
+        if steps > MOST_STEPS:
+            raise FieldError(field, f"takes up to {steps:,} steps on this instance, at most {MOST_STEPS:,} are allowed")
+        if steps * combinations > MOST_TASK_STEPS:
+            message = f"takes up to {steps:,} steps for each of {combinations:,} combinations of critical atoms"
+            raise FieldError(field, f"{message}, together at most {MOST_TASK_STEPS:,} are allowed")
 
 
 def _states(family: FamilyFile, instance: InstanceEntry) -> dict[WorldLabel, State]:
@@ -91,6 +112,10 @@ def _states(family: FamilyFile, instance: InstanceEntry) -> dict[WorldLabel, Sta
 
 
 def _check_values(where: str, value: Any) -> None:
+    if isinstance(value, Mapping | list) and len(value) > MOST_ENTRIES:
+        raise FieldError(where, f"has {len(value):,} entries; at most {MOST_ENTRIES:,} are allowed")
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise FieldError(where, f"is a text of {len(value):,} characters; at most {LONGEST_TEXT:,} are allowed")
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if set(key) & set(".{}"):
@@ -131,8 +156,18 @@ def _lookup(state: State, **local: Any) -> Callable[[str], Any]:
 
 
 def _filled(field: str, text: Any, lookup: Callable[[str], Any]) -> Any:
+    length = 0
+
+    def measured(name: str) -> Any:
+        nonlocal length
+        value = lookup(name)
+        length += len(words(value))
+        if length > LONGEST_TEXT:
+            raise KeyError(f"has more than {LONGEST_TEXT:,} characters with its places filled in")
+        return value
+
     try:
-        return fill(text, lookup) if isinstance(text, str) else fill_value(text, lookup)
+        return fill(text, measured) if isinstance(text, str) else fill_value(text, measured)
     except KeyError as error:
         raise FieldError(field, error.args[0]) from None
 
@@ -183,6 +218,9 @@ def _keys(name: str, entry: AtomEntry, state: State) -> list[str | None]:
         return list(collection)
     try:
         where = Rule(entry.where, allowed={*state, "key"})
+        steps = where.steps(state) * len(collection)
+        if steps > MOST_STEPS:
+            raise RuleError(f"takes up to {steps:,} steps on this instance, at most {MOST_STEPS:,} are allowed")
         return [key for key in collection if where.holds(state, key=key)]
     except RuleError as error:
         raise FieldError(f"atoms.{name}.where", str(error)) from None

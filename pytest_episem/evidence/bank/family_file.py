@@ -91,9 +91,9 @@ class ToolEntry(_Strict):
     read: Text | None = None
     prepare: Text | None = None
     commit: Text | None = None
-    needs: dict[Name, PlaceText | ParamEntry] = {}
-    sets: dict[PlaceText, str] = {}
-    shows: dict[Name, PlaceText | EachEntry] = {}
+    needs: Annotated[dict[Name, PlaceText | ParamEntry], Field(max_length=50)] = {}
+    sets: Annotated[dict[PlaceText, str], Field(max_length=50)] = {}
+    shows: Annotated[dict[Name, PlaceText | EachEntry], Field(max_length=50)] = {}
 
     @model_validator(mode="after")
     def _one_kind(self) -> ToolEntry:
@@ -124,7 +124,7 @@ class FamilyFile(_Strict):
     rule: RuleEntry
     goal: Text
     state: dict[str, Any] = {}
-    atoms: Annotated[dict[AtomName, AtomEntry], Field(min_length=1)]
-    tools: Annotated[dict[Name, ToolEntry], Field(min_length=2)]
-    instances: Annotated[dict[Slug, InstanceEntry], Field(min_length=1)]
+    atoms: Annotated[dict[AtomName, AtomEntry], Field(min_length=1, max_length=100)]
+    tools: Annotated[dict[Name, ToolEntry], Field(min_length=2, max_length=50)]
+    instances: Annotated[dict[Slug, InstanceEntry], Field(min_length=1, max_length=200)]
     allowed_words: dict[str, Text] = {}

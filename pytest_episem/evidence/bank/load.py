@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_episem.banks.folder import SHIPPED, bank_hash, bank_version, is_shipped, joined_hash, shipped_bank_dir
+from pytest_episem.banks.folder import (
+    SHIPPED,
+    bank_files,
+    bank_hash,
+    bank_version,
+    is_shipped,
+    joined_hash,
+    shipped_bank_dir,
+)
 from pytest_episem.banks.problem import BankError, Problem
 from pytest_episem.banks.read import read_shaped
 from pytest_episem.errors import UnknownName
@@ -55,10 +63,9 @@ def load_bank(directory: Path, name: str | None = None) -> Bank:
         BankError: with every problem found; nothing is loaded in part.
     """
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
-    files = sorted(path for path in root.glob("*/*.yaml")) if root.is_dir() else []
-    if not files and not list(root.glob("*/*.yml")):
+    files, problems = bank_files(root, directory)
+    if not files and not problems:
         raise BankError([Problem("schema", str(directory), "", "", no_families(directory))])
-    problems = [Problem("schema", str(file), "", "", "must be named .yaml") for file in sorted(root.glob("*/*.yml"))]
     families: dict[str, FamilyFile] = {}
     tasks: dict[str, Task] = {}
     for file in files:

@@ -10,10 +10,9 @@ from typing import Any
 
 from pytest_episem.errors import NoJudgement, suggestion
 from pytest_episem.evidence.bank.cel_extension import cel
+from pytest_episem.evidence.bank.rule_cost import LONGEST, Cost, RuleForm, Size
 from pytest_episem.evidence.bank.rule_faults import syntax_fault, value_fault
 
-LONGEST = 1000
-"""Characters of an expression. The parser is recursive: a far longer one would end the process, with no error."""
 ARGUMENTS = "args"
 """The variable that holds the commit's arguments in a rule."""
 
@@ -59,13 +58,17 @@ class Rule:
 
     def __init__(self, source: str, allowed: Iterable[str]) -> None:
         self.source = source.strip()
-        self._program = _compile(self.source)
+        self._program, self._cost = _compile(self.source)
         names, known = self._program.variables(), set(allowed)
         self.roots = tuple(name for name in names if name in known)
         self._fields = {root: _fields(self.source, root) for root in self.roots}
         self.reads_arguments = ARGUMENTS in names
         for name in set(names) - known - {ARGUMENTS, *_BOUND.findall(self.source)}:
             raise RuleError(f"rule {self.source!r} reads {name!r}, which is not in the state{suggestion(name, known)}")
+
+    def steps(self, *values: Any) -> int:
+        """Return at most how many steps one evaluation takes on ``values``."""
+        return self._cost.steps(Size.of(*values))
 
     def holds(self, state: Mapping[str, Any], arguments: Mapping[str, Any] | None = None, **more: Any) -> bool:
         """Return the verdict on ``state`` and the commit's ``arguments``; ``more`` binds further variables.
@@ -106,10 +109,14 @@ def _part(value: Any, fields: frozenset[str] | None) -> Any:
 
 
 @functools.lru_cache(maxsize=4096)
-def _compile(source: str) -> cel.Program:
+def _compile(source: str) -> tuple[cel.Program, Cost]:
     if len(source) > LONGEST:
         raise RuleError(f"a rule of {len(source)} characters is too long, at most {LONGEST}")
     try:
-        return cel.compile(source)
+        program = cel.compile(source)
     except Exception as error:
         raise RuleError(f"rule {source!r} is not a valid expression: {syntax_fault(source, error)}") from None
+    try:
+        return program, Cost(source, FUNCTIONS)
+    except RuleForm as fault:
+        raise RuleError(f"rule {source!r} {fault}") from None

@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any, TypeAlias
 
-from pytest_episem.banks.folder import VERSION_FILE, bank_hash
+from pytest_episem.banks.folder import LARGEST_FILE, bank_files, bank_hash, bank_version
 from pytest_episem.banks.problem import BankError, Problem
 from pytest_episem.errors import suggestion
 from pytest_episem.evidence.bank.build import FieldError, build_task
@@ -19,6 +19,7 @@ from pytest_episem.evidence.bank.family_file import AtomEntry, FamilyFile
 from pytest_episem.evidence.bank.load import SUITE, no_families, read_family
 from pytest_episem.evidence.bank.place import Path, State
 from pytest_episem.evidence.bank.task import Atom, Task
+from pytest_episem.files import read_regular
 
 Check: TypeAlias = Callable[["Context"], Iterator[Problem]]
 
@@ -117,15 +118,15 @@ def read_bank(directory: FilePath, *, shipped: bool = False, only: str = "") -> 
         only: a domain or ``domain/family`` to check; the rest is read for comparison.
     """
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
-    files = sorted(root.glob("*/*.yaml")) if root.is_dir() else []
-    faults: list[Problem] = []
+    files, problems = bank_files(root, directory)
+    faults = [replace(fault, file=_below(fault.file, directory)) for fault in problems]
     families: list[Family] = []
     names = [file.relative_to(root).as_posix().removesuffix(".yaml") for file in files]
     for file, name in zip(files, names, strict=True):
         family, found = _read(file, root, file.relative_to(directory).as_posix())
         faults += found if _chosen(name, only) else []
         families += [family] if family else []
-    if not files or (only and not any(_chosen(name, only) for name in names)):
+    if not (files or faults) or (only and not any(_chosen(name, only) for name in names)):
         wanted = f"{only}.yaml" if "/" in only else f"{only or '<domain>'}/<family>.yaml"
         near = suggestion(only, {*names, *(name.split("/")[0] for name in names)}) if only else ""
         faults.append(Problem("schema", str(directory), "", "", f"{no_families(directory, wanted)}{near}"))
@@ -133,7 +134,7 @@ def read_bank(directory: FilePath, *, shipped: bool = False, only: str = "") -> 
         directory=directory,
         root=root,
         shipped=shipped,
-        version=_version(directory),
+        version=bank_version(directory),
         hash=bank_hash(root, files),
         families=tuple(family for family in families if _chosen(family.name, only)),
         neighbours=tuple(families),
@@ -142,18 +143,18 @@ def read_bank(directory: FilePath, *, shipped: bool = False, only: str = "") -> 
     )
 
 
+def _below(file: str, directory: FilePath) -> str:
+    path = FilePath(file)
+    return file if path == directory else path.relative_to(directory).as_posix()
+
+
 def _chosen(name: str, only: str) -> bool:
     return not only or name == only or name.startswith(f"{only}/")
 
 
-def _version(directory: FilePath) -> str:
-    file = directory / VERSION_FILE
-    return file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else "unversioned"
-
-
 def _read(file: FilePath, root: FilePath, shown: str) -> tuple[Family | None, list[Problem]]:
     name = file.relative_to(root).as_posix().removesuffix(".yaml")
-    content = file.read_bytes()
+    content = read_regular(file, LARGEST_FILE)
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from pytest_episem.banks.folder import LARGEST_FILE
 from pytest_episem.banks.problem import Problem
 from pytest_episem.errors import suggestion
 from pytest_episem.evidence.bank.build import nowhere
@@ -27,6 +28,7 @@ from pytest_episem.evidence.validate.context import (
 )
 from pytest_episem.evidence.validate.observe import has_goal, observe
 from pytest_episem.evidence.validate.report import Count
+from pytest_episem.files import read_regular
 
 COUNTS_FILE = "counts.csv"
 SHIPPED_TOTALS = Count(pairs=300, families=60, critical=944, irrelevant=419, masks=3352)
@@ -260,7 +262,7 @@ def partial_text(context: Context, family: Family) -> Iterator[Problem]:
 @each_family("comparison")
 def one_spelling(context: Context, family: Family) -> Iterator[Problem]:
     """Texts are in composed form (NFC) and hold no invisible characters, so that what looks equal is equal."""
-    text = (context.root / f"{family.name}.yaml").read_text(encoding="utf-8")
+    text = read_regular(context.root / f"{family.name}.yaml", LARGEST_FILE).decode("utf-8")
     for number, line in enumerate(text.splitlines(), start=1):
         if unicodedata.normalize("NFC", line) != line:
             message = "holds a letter written as letter and accent apart; write it as one character (NFC)"
@@ -311,7 +313,7 @@ def counts(context: Context) -> Iterator[Problem]:
 
 def _wanted(file: Any) -> dict[str, dict[str, str]] | Problem:
     try:
-        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.DictReader(read_regular(file, LARGEST_FILE).decode("utf-8").splitlines()))
         return {f"{row['domain']}/{row['family']}": row for row in rows if row["critical_per_instance"] is not None}
     except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
         wanted = "domain, family, instances, critical_per_instance, irrelevant_per_instance"

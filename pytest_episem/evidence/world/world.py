@@ -22,6 +22,8 @@ from pytest_episem.evidence.world.outcome import Disposition, Outcome
 AUDIT_DESCRIPTION = "Return the entries that the independent audit office holds for this request. Takes no arguments."
 LONGEST_FAULT = 300
 """Characters of a message that says why a call was rejected: it may quote what the agent sent."""
+LONGEST_ARGUMENTS, MOST_ARGUMENT_ITEMS = 100_000, 1_000
+"""Characters of a call's arguments as JSON, and items of a list in it: what rules go through is bounded."""
 LONGEST_REMEMBERED = 500
 """Characters of a call's arguments up to which it is remembered what the interface said of them."""
 
@@ -163,6 +165,11 @@ def argument_fault(tool: Tool, arguments: Any) -> str | None:
     if not isinstance(arguments, dict):
         return f"The arguments of {tool.name} must be a JSON object."
     text = json.dumps(arguments)
+    if len(text) > LONGEST_ARGUMENTS or any(
+        isinstance(value, list) and len(value) > MOST_ARGUMENT_ITEMS for value in arguments.values()
+    ):
+        most = f"at most {LONGEST_ARGUMENTS:,} characters, and {MOST_ARGUMENT_ITEMS:,} items in a list"
+        return f"The arguments of {tool.name} are too long; {most}."
     return _fault(tool, arguments) if len(text) > LONGEST_REMEMBERED else _remembered_fault(tool, text)
 
 

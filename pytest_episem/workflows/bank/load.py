@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_episem.banks.folder import SHIPPED, bank_hash, bank_version, is_shipped, joined_hash, shipped_bank_dir
+from pytest_episem.banks.folder import (
+    SHIPPED,
+    bank_files,
+    bank_hash,
+    bank_version,
+    is_shipped,
+    joined_hash,
+    shipped_bank_dir,
+)
 from pytest_episem.banks.problem import BankError, Problem
 from pytest_episem.banks.read import read_shaped
 from pytest_episem.errors import UnknownName
@@ -130,12 +138,11 @@ def read_outcomes(directory: Path, only: str = "") -> tuple[dict[str, Workflow],
     """Return the workflows that load, the problems of those that do not, and the hash of all files. ``only`` is a
     domain, or ``domain/workflow``, to read; empty for all."""
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
-    files = sorted(root.glob("*/*.yaml")) if root.is_dir() else []
-    if not files:
+    files, problems = bank_files(root, directory)
+    if not files and not problems:
         problem = Problem("schema", str(directory), "", "", "no template file (<domain>/<workflow>.yaml) found")
         return {}, [problem], ""
     workflows: dict[str, Workflow] = {}
-    problems = [Problem("schema", str(file), "", "", "must be named .yaml") for file in sorted(root.glob("*/*.yml"))]
     for file in files:
         if only not in ("", file.parent.name, f"{file.parent.name}/{file.stem}"):
             continue
