@@ -14,4 +14,5 @@ __all__ = [
     "import_attribute",
     "known_agent",
     "known_agent_names",
+    "own_name",
 ]

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +51,10 @@ class RunLog:
         self._fixed: set[Condition] = set()
         self._cases: dict[str, bool] = {}
         """The cases of the outcome suite that were selected, and whether each has a record."""
+        self.label: str | None = None
+        """The name of the agent that played; ``None`` before its first trial."""
+        self.label_due: str | None = None
+        """The name of the resumed run's agent, where only playing tells whether it is the same."""
         self._writer: TrialWriter | None = None
         self._outcome_writer: OutcomeWriter | None = None
         self.spent: float | None = None
@@ -81,7 +85,7 @@ class RunLog:
             if self.choices.option("out"):
                 raise EpisemError("give --episem-out or --episem-resume, not both")
             old = open_run(self.directory, events=False)
-            differences = mismatch(old.header, self.header())
+            differences = mismatch(old.header, self._header_to_resume(old.header))
             if differences:
                 raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
@@ -94,6 +98,30 @@ class RunLog:
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
 
+    def _header_to_resume(self, old: RunHeader) -> RunHeader:
+        """Return this session's header, with the old run's agent if only playing will tell whether it is the same."""
+        header = self.header()
+        if not old.has_evidence:
+            return header
+        self.label_due = old.label
+        unknown_yet = not self.choices.names_agent and old.model is None
+        if unknown_yet or old.label.startswith(f"{header.label} "):
+            return replace(header, model=old.model, agent=old.agent)
+        return header
+
+    def played(self, label: str) -> None:
+        """Take the name of the agent whose trial is to be written.
+
+        Raises:
+            EpisemError: the run's trials so far are another's.
+        """
+        if self.label not in (None, label):
+            raise EpisemError(f"{label} played, and {self.label} before it: a run has one agent")
+        if self.label is None:
+            self.label = label
+            if (self.directory / RUN_FILE).exists() and not self._resumed:  # written before anybody played
+                self.header().save(self.directory)
+
     def _take_recorded_outcomes(self) -> None:
         from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
 
@@ -104,12 +132,15 @@ class RunLog:
         choices, outcomes = self.choices, self._outcome_plan()
         alone = None if choices.runs_evidence else outcomes
         bank, model = choices.bank if alone is None else alone.bank, choices.model
+        label = self.label or choices.label
         if alone is not None:
             model = choices.controller
+        elif label != choices.label and not label.startswith(f"{choices.label} ["):
+            model = None  # what plays is another agent, that may hold the model
         return RunHeader(
             run=self.run,
             model=model,
-            agent=None if model else choices.label,
+            agent=None if label == model or (alone is not None and model) else label,
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
             bank=BankId(bank.name, bank.version, bank.hash),
@@ -146,30 +177,39 @@ class RunLog:
         task = self.choices.bank.task(task_id)
         return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
 
-    def select(self, nodeids: Iterable[str]) -> None:
-        """Take the node ids that were collected: they say which pairs are selected, and what must have a record.
+    def select(self, nodeids: Sequence[str], collected: Collected) -> None:
+        """Take what was collected: it says which pairs are selected, and what must have a record.
 
         Raises:
-            EpisemError: two tests would run the same conditions.
+            EpisemError: one trial would count for two items, or the items must not run.
         """
         if self.selected:
             return
-        owner: dict[tuple[str, str], str] = {}
-        for nodeid in nodeids:
-            case = parse_case(nodeid)
+        self._check_collected(nodeids, collected)
+        for name in filter(None, collected.names):
+            case, found = parse_case(name), parse_item(name)
             if case is not None:
                 self._cases[case.id] = False
-            found = parse_item(nodeid) if case is None and self.choices.runs_evidence else None
-            if found is None or found[0] not in self.choices.tasks:
-                continue
-            other = owner.setdefault(found, nodeid)
-            if other != nodeid:
-                raise EpisemError(f"{test_of(other)} and {test_of(nodeid)} would run the same conditions; keep one")
-            task_id, name = found
-            self._selected.setdefault(task_id, Counter())[name] += 1
-            condition = self.choices.conditions.get(f"{task_id}/{name}")
-            if condition is not None:
-                self._fixed.add(condition)
+            elif found is not None and found[0] in self.choices.tasks:
+                self._selected.setdefault(found[0], Counter())[found[1]] += 1
+                condition = self.choices.conditions.get(name)
+                if condition is not None:
+                    self._fixed.add(condition)
+
+    @staticmethod
+    def _check_collected(nodeids: Sequence[str], collected: Collected) -> None:
+        if collected.refusal:
+            raise EpisemError(collected.refusal)
+        owner: dict[str, str] = {}
+        for nodeid, name in zip(nodeids, collected.names, strict=True):
+            if name in owner and test_of(owner[name]) != test_of(nodeid):
+                raise EpisemError(
+                    f"{test_of(owner[name])} and {test_of(nodeid)} would run the same conditions; keep one"
+                )
+            if name in owner or (name is not None and len(collected.variants) > 1):
+                raise EpisemError(_more_than_once(test_of(nodeid), collected.variants))
+            if name is not None:
+                owner[name] = nodeid
 
     @property
     def selected(self) -> bool:
@@ -190,6 +230,7 @@ class RunLog:
             if record["schema"] != TRIAL_SCHEMA:
                 self._add_outcome(line, record)
                 continue
+            self.played(record["model"])
             self._open().write_json(line)
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
             self._seen.add(Condition(*names))
@@ -232,10 +273,9 @@ class RunLog:
         """How many items of the evidence suite were selected."""
         return sum(sum(items.values()) for items in self._selected.values())
 
-    def add_crash(self, nodeid: str, message: str) -> None:
-        """Record a condition whose worker died as an infrastructure error."""
-        found = parse_item(nodeid)
-        condition = self.choices.conditions.get("/".join(found)) if found else None
+    def add_crash(self, name: str, message: str) -> None:
+        """Record the condition of this name, whose worker died, as an infrastructure error."""
+        condition = self.choices.conditions.get(name)
         if condition is not None and condition not in self._seen:
             role = mask_role(condition.mask, self.choices.bank.task(condition.task).critical)
             error = TrialError("crash", message.strip() or "the worker died")
@@ -244,7 +284,9 @@ class RunLog:
     def _open(self) -> TrialWriter:
         if self._writer is None:
             self._open_home()
-            self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
+            self._writer = TrialWriter(
+                self.directory, self.run, self.label or self.label_due or self.choices.label
+            ).__enter__()
         return self._writer
 
     def _open_home(self) -> None:
@@ -275,3 +317,15 @@ class RunLog:
         for writer in (self._writer, self._outcome_writer):
             if writer is not None:
                 writer.close()
+
+
+def _more_than_once(test: str, variants: Sequence[str]) -> str:
+    """Return why items that differ in something else than their condition cannot share a run."""
+    cause = "a plugin that repeats tests"
+    if len(variants) > 1:
+        cause = f"its parameters {variants[0] or 'none'!r} and {variants[1] or 'none'!r}"
+    return (
+        f"{test} would play conditions of one run in more than one way, because of {cause}: one trial would count for "
+        "another. Give each agent, prompt or parameter a session of its own (-k selects one) and hold them against "
+        "each other with episem compare; --episem-repeats repeats conditions"
+    )

@@ -148,7 +148,7 @@ def _chosen(name: str, only: str) -> bool:
 
 def _version(directory: FilePath) -> str:
     file = directory / VERSION_FILE
-    return file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else "unversioned"
+    return file.read_text(encoding="utf-8-sig", errors="replace").strip() if file.is_file() else "unversioned"
 
 
 def _read(file: FilePath, root: FilePath, shown: str) -> tuple[Family | None, list[Problem]]:
