@@ -34,7 +34,7 @@ def bank_options(names: Iterable[str]) -> str:
 def bank_version(directory: Path) -> str:
     """Return what the bank's file ``VERSION`` says, on one line, or ``unversioned``."""
     file = directory / VERSION_FILE
-    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    text = file.read_text(encoding="utf-8-sig", errors="replace") if file.is_file() else ""
     return one_line(" ".join(text.split())) or "unversioned"
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names
+from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names, own_name
 from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
 from pytest_episem.evidence.bank import Bank, Task, open_banks
@@ -19,10 +21,13 @@ from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.plugin.node_ids import OUTCOMES
-from pytest_episem.plugin.options import OPTIONS, names_suite, value
+from pytest_episem.plugin.options import OPTIONS, ini_folder, names_suite, value
 from pytest_episem.runs.rollout import RunSettings
+from pytest_episem.text import printable
 
 BOUNDARY = "boundary"
+FIXTURE = "episem_agent fixture"
+NO_AGENT = "no agent under test: give --episem-model, --episem-agent or override episem_agent"
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from pytest_episem.evidence.plan import mask_role
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
+from pytest_episem.plugin.options import SUITE_ID
 
 if TYPE_CHECKING:
     from pytest_episem.evidence.bank import Task

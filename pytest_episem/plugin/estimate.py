@@ -11,7 +11,7 @@ from pytest_episem.agents import PREFIX
 from pytest_episem.evidence.estimate import Range, Work, estimate_work
 from pytest_episem.plugin.choices import BOUNDARY
 from pytest_episem.plugin.gate_notice import say
-from pytest_episem.plugin.node_ids import parse_case, parse_item
+from pytest_episem.plugin.node_ids import name_of, parse_case, parse_item
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face

@@ -13,18 +13,20 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate
+from pytest_episem.plugin.agent_fixture import directory_node, overriding_directories, refusal, shown
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
 from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
-from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, SUITE_ID, runs_nothing
+from pytest_episem.plugin.node_ids import ITEM, Collected, in_suite, name_of, unit_of
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
+from pytest_episem.plugin.worker_word import tell
 from pytest_episem.runs.store import trial_from_json, trial_to_json
 
 if TYPE_CHECKING:

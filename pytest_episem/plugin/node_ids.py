@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_episem.plugin.options import SUITE_ID
 from pytest_episem.evidence.condition import Condition
+from pytest_episem.plugin.options import SUITE_ID
 
 OUTCOMES = "outcomes"
 ITEM = "episem_name"

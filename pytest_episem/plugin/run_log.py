@@ -17,7 +17,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial, TrialError
-from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
+from pytest_episem.plugin.node_ids import Collected, parse_case, parse_item, test_of
 from pytest_episem.plugin.options import run_name
 from pytest_episem.runs.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
 from pytest_episem.runs.run_dir import joined_outcomes, joined_plan, open_run

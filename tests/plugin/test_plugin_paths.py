@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from pytest_episem.evidence.bank import shipped_bank_dir
+from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.plugin.scheduler import units
 
 PAIR = "finance/payment-authorization/pr-58217"
