@@ -22,7 +22,7 @@ def load_json(text: str | bytes, once: bool = False) -> Any:
     """
     try:
         if isinstance(text, bytes):
-            text = text.decode("utf-8")
+            text = text.decode("utf-8-sig")
         return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_once if once else None)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None

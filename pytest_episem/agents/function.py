@@ -200,6 +200,18 @@ def as_agent(value: Any) -> Agent:
     raise EpisemError(f"episem_agent must be a function of the episode or an agent, not {type(value).__name__}")
 
 
+def own_name(agent: Any) -> str | None:
+    """Return the name that an agent object gives itself; a mere function, or a callable without one, has none."""
+    if isinstance(agent, FunctionAgent) and agent.name in _function_names(agent.function):
+        return None
+    name = getattr(agent, "name", None)
+    return name.strip() or None if isinstance(name, str) else None
+
+
+def _function_names(function: Callable[..., Any]) -> tuple[str, str]:
+    return getattr(function, "__name__", ""), type(function).__name__
+
+
 def import_agent(spec: str, paths: Iterable[Path] = ()) -> Agent:
     """Return the agent at ``module:attribute``; ``paths`` are looked in besides the import path.
 

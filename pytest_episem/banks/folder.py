@@ -38,7 +38,7 @@ def bank_options(names: Iterable[str]) -> str:
 def bank_version(directory: Path) -> str:
     """Return what the bank's file ``VERSION`` says, on one line, or ``unversioned`` where it cannot be read."""
     try:
-        text = read_regular(directory / VERSION_FILE, LARGEST_FILE).decode("utf-8", errors="replace")
+        text = read_regular(directory / VERSION_FILE, LARGEST_FILE).decode("utf-8-sig", errors="replace")
     except OSError:
         return UNVERSIONED
     return one_line(" ".join(text.split())) or UNVERSIONED

@@ -26,6 +26,7 @@ from pytest_episem.plugin.options import (
     refuse_unknown,
     run_name,
 )
+from pytest_episem.plugin.worker_word import open_channel, told
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -75,18 +76,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Name the run for a worker that may find tests of ours though no option asked for us."""
+    """Name the run for a worker that may find tests of ours though no option asked for us, and let it tell of them."""
     node.workerinput.setdefault(RUN, run_name(node.config))
+    open_channel(node)
 
 
-@pytest.hookimpl(optionalhook=True)
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
-    """A worker found tests that use our fixtures though no option asked for us: record their trials all the same."""
-    config = node.config
-    if not config.pluginmanager.has_plugin("episem-face") and any("/unsafe-full" in nodeid for nodeid in ids):
-        face = get_face(config)
-        face.ending.watch()  # it has missed the beginning of the loop
-        face.pytest_xdist_node_collection_finished(node, ids)
+    """Take what a worker collected; it may be tests that use our fixtures though no option asked for us."""
+    text = told(node)
+    if text is not None:
+        from pytest_episem.plugin.node_ids import Collected
+
+        known = node.config.pluginmanager.has_plugin("episem-face")
+        face = get_face(node.config)
+        if not known:
+            face.ending.watch()  # it has missed the beginning of the loop
+        face.collected(ids, Collected.from_json(text))
 
 
 def get_face(config: pytest.Config) -> Face:

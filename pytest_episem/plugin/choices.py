@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names
+from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names, own_name
 from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
 from pytest_episem.evidence.bank import Bank, Task, open_banks
@@ -21,14 +23,17 @@ from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.files import read_regular
 from pytest_episem.plugin.node_ids import OUTCOMES
-from pytest_episem.plugin.options import OPTIONS, SPENDING, names_suite, run_name, value
+from pytest_episem.plugin.options import OPTIONS, SPENDING, ini_folder, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
 from pytest_episem.scrub import fit_to_print
+from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.agents.spending import Spending
 
 BOUNDARY = "boundary"
+FIXTURE = "episem_agent fixture"
+NO_AGENT = "no agent under test: give --episem-model, --episem-agent or override episem_agent"
 LARGEST_TEXT = 10_000_000
 """Bytes of a file with tasks or an instruction."""
 
@@ -57,8 +62,7 @@ class Choices:
     def check(self) -> None:
         """Raise ``EpisemError`` or ``UsageError`` for whatever is wrong before anything runs."""
         self._check_suite()
-        if self.model and self.option("agent"):
-            raise EpisemError("give --episem-model or --episem-agent, not both")
+        self._check_one_agent()
         for name, least in (("repeats", 1), ("concurrency", 1), ("turn-limit", 1)):
             if self.option(name) is not None and self.option(name) < least:
                 raise EpisemError(f"--episem-{name} must be at least {least}, not {self.option(name)}")
@@ -71,7 +75,7 @@ class Choices:
         self._check_cache()
         if self.runs_evidence:
             _ = self.tasks, self.settings
-            if self.model or self.option("agent"):
+            if self.names_agent:
                 self.chosen_agent()
 
     # Which suite ------------------------------------------------------------------------------------------------
@@ -134,20 +138,36 @@ class Choices:
         return not wanted or any(name == one or name.startswith(f"{one}/") for one in wanted)
 
     @functools.cached_property
-    def banks(self) -> list[str]:
-        """The banks named, those that a plugin has a name for as their directories; empty means the shipped one."""
+    def _known_banks(self) -> dict[str, str]:
+        """The directories of the banks that have a name."""
         known: dict[str, str] = {SHIPPED: SHIPPED}
         for given in self.config.hook.pytest_episem_banks(config=self.config):
             for name, directory in given.items():
                 if name in known:
                     raise EpisemError(f"pytest_episem_banks: the name {name!r} is taken")
                 known[name] = str(directory)
-        here = self.config.invocation_params.dir
-        for name in self.option("bank"):
+        return known
+
+    @functools.cached_property
+    def bank_options(self) -> list[str]:
+        """The banks named, as one would name them here; those of the ini file stand below its folder."""
+        named: list[str] = self.option("bank")
+        if self.config.getoption("episem_bank") is not None:
+            return named
+        here, folder = self.config.invocation_params.dir, ini_folder(self.config)
+        paths = {name: Path(os.path.normpath(folder / name)) for name in named if name not in self._known_banks}
+        shown = {name: path.relative_to(here) if path.is_relative_to(here) else path for name, path in paths.items()}
+        return [str(shown.get(name, name)) for name in named]
+
+    @functools.cached_property
+    def banks(self) -> list[str]:
+        """The banks named, those that a plugin has a name for as their directories; empty means the shipped one."""
+        known, here = self._known_banks, self.config.invocation_params.dir
+        for name in self.bank_options:
             if len(known) > 1 and name not in known and not (here / name).exists():
                 near = suggestion(name, known)
                 raise EpisemError(f"--episem-bank {name}: no such directory, and no bank's name{near}")
-        return [known.get(name, name) for name in self.option("bank")]
+        return [known.get(name, name) for name in self.bank_options]
 
     @functools.cached_property
     def bank(self) -> Bank:
@@ -186,10 +206,10 @@ class Choices:
             raise EpisemError(f"--episem-tasks {listed}: lists no task")
         return {name: task for name, task in self.bank.tasks.items() if name in tasks}
 
-    @staticmethod
-    def _read(option: str, file: str) -> str:
+    def _read(self, option: str, file: str) -> str:
         try:
-            return read_regular(Path(file), LARGEST_TEXT).decode("utf-8").replace("\r\n", "\n")
+            path = self.config.invocation_params.dir / file
+            return read_regular(path, LARGEST_TEXT).decode("utf-8-sig").replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             raise EpisemError(f"--episem-{option} {file}: cannot be read: {error}") from None
 
@@ -241,8 +261,22 @@ class Choices:
 
     @functools.cached_property
     def _models(self) -> dict[str, str]:
-        """The names given, by what they are: an agent of the evidence suite, or a controller; of each the last."""
+        """The names given, by what they are: an agent of the evidence suite, or a controller."""
         return {"controller" if _is_controller(name) else "agent": name for name in self.option("model")}
+
+    def _check_one_agent(self) -> None:
+        """Refuse a second agent, which would be left out without a word: options in ``addopts`` count as well."""
+        if self.model and self.option("agent"):
+            raise EpisemError("give --episem-model or --episem-agent, not both")
+        for option, names in (("model", self.option("model")), ("agent", self.config.getoption("episem_agent") or ())):
+            for first, second in itertools.combinations(dict.fromkeys(names), 2):
+                if option == "agent" or _is_controller(first) == _is_controller(second):
+                    raise EpisemError(
+                        f"--episem-{option} names {first} and {second}: a run has one agent. Run each in a session of "
+                        "its own and hold them against each other with episem compare"
+                    )
+        if self.option("name") is not None and not printable(self.option("name")).strip():
+            raise EpisemError("--episem-name is empty")
 
     @property
     def model(self) -> str | None:
@@ -255,18 +289,41 @@ class Choices:
         return self._models.get("controller")
 
     @property
+    def names_agent(self) -> bool:
+        """Whether an option names the evidence suite's agent."""
+        return bool(self.model or (self.option("agent") and self.runs_evidence))
+
+    @property
     def label(self) -> str:
-        """The name of the agent under test in records and reports."""
-        return str(self.model or self.option("agent") or "episem_agent fixture")
+        """The name of the agent under test in records and reports, as far as the options tell."""
+        named = self.option("name") or self.model
+        if not named and self.option("agent"):
+            named = (self.runs_evidence and own_name(self.chosen_agent())) or self.option("agent")
+        return " ".join(printable(named or FIXTURE).split())
+
+    def label_of(self, agent: Any, variant: str = "") -> str:
+        """Return the name for the trials that ``agent``, an ``episem_agent`` fixture's value, plays.
+
+        ``variant`` are the parameters of the test it plays in.
+        """
+        label = self.label
+        if not self.option("name") and not (self.names_agent and agent is self.chosen_agent()):
+            own = " ".join(printable(own_name(agent) or "").split())
+            label = own or (f"{label} in {FIXTURE}" if self.names_agent else label)
+        return f"{label} [{variant}]" if variant else label
 
     def chosen_agent(self) -> Agent:
-        """Return the agent that the command line names."""
+        """Return the agent that the command line names; the same at every call."""
+        return self._chosen_agent
+
+    @functools.cached_property
+    def _chosen_agent(self) -> Agent:
         model, spec = self.model, self.option("agent")
         with usage():
             if spec:
                 return import_agent(spec, self.import_paths)
             if not model:
-                raise EpisemError("no agent under test: give --episem-model, --episem-agent or override episem_agent")
+                raise EpisemError(NO_AGENT)
             if model.startswith(PREFIX):
                 return known_agent(model)
             found = self.config.hook.pytest_episem_agent(config=self.config, name=model)

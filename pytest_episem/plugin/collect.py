@@ -14,7 +14,7 @@ from pytest_episem.evidence.plan import mask_role
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import BOUNDARY, Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
-from pytest_episem.plugin.options import runs_nothing
+from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 
 if TYPE_CHECKING:
     from pytest_episem.evidence.bank import Task
@@ -27,18 +27,35 @@ class SuiteModule(pytest.Module):
     """What is shipped, as a module of its own; its node id is ``episem``. A suite that is ``None`` stays away."""
 
     rollouts: Rollouts | None
-    outcomes: OutcomeSuite | None
+    outcomes: OutcomeSuite | None = None
+
+    @classmethod
+    def under(cls, home: pytest.Collector, rollouts: Rollouts | None) -> SuiteModule:
+        """Return the module below ``home``. Its path is no file's, but one below the root: test trees walk up to it."""
+        module: SuiteModule = cls.from_parent(
+            home, path=home.config.rootpath / SUITE_ID, name=SUITE_ID, nodeid=SUITE_ID
+        )
+        module.rollouts = rollouts
+        return module
+
+    @property
+    def ihook(self) -> Any:
+        """The hooks of ``home``: of its ``conftest.py`` too, which pytest would look for by our path."""
+        assert self.parent is not None
+        return self.parent.ihook
 
     def _getobj(self) -> Any:
         return suite
 
     def collect(self) -> Iterable[pytest.Item]:
         if self.rollouts is not None:
-            yield from evidence_items(self, self.rollouts)
+            wants = self.rollouts.choices.wants
+            yield from (item for item in evidence_items(self, self.rollouts) if wants(item.name))
         if self.outcomes is not None:
             from pytest_episem.plugin.outcomes import outcome_items
 
-            yield from outcome_items(self, self.outcomes)
+            wants = self.outcomes.choices.wants
+            yield from (item for item in outcome_items(self, self.outcomes) if wants(item.name))
 
 
 class EpisemItem(pytest.Function):
@@ -49,7 +66,14 @@ class EpisemItem(pytest.Function):
     """
 
     rollouts: Rollouts
+    episem_name: str
     played: Any = None
+
+    @property
+    def ihook(self) -> Any:
+        """The hooks of what it hangs under."""
+        assert self.parent is not None
+        return self.parent.ihook
 
     def setup(self) -> None:
         super().setup()
@@ -143,7 +167,7 @@ def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> An
     if "[" in name and whole is not None:
         # pytest 9.2 compares ids in parts; ours must fall into the same ones as those that --lf reads from its cache.
         item._id = type(whole).parse(item.nodeid)  # type: ignore[attr-defined, unused-ignore]
-    item.rollouts = rollouts
+    item.rollouts, item.episem_name = rollouts, name
     return item
 
 
@@ -193,20 +217,25 @@ def own_tests(items: list[pytest.Item]) -> dict[tuple[Any, str], list[int]]:
     return found
 
 
-def add_boundaries(items: list[pytest.Item], rollouts: Rollouts) -> None:
+def add_boundaries(session: pytest.Session, items: list[Any], rollouts: Rollouts) -> None:
     """Add a boundary item a task to the module of the user's own test, behind the task's last item.
 
     Only where the test uses ``episem_agent``, directly or through ``episem_run`` or ``episem_rollout``: otherwise
-    nobody knows which agent it runs.
-
+    nobody knows which agent it runs; and not where the test has parameters of its own, which it would not have.
     """
+    added: list[Any] = []
     for (parent, _), positions in own_tests(items).items():
         first: Any = items[positions[0]]
-        if not rollouts.choices.has_boundary or "episem_agent" not in first.fixturenames:
+        parameters = set(first.callspec.params) - {"episem_condition"}
+        if not rollouts.choices.has_boundary or "episem_agent" not in first.fixturenames or parameters:
             continue
         for task_id, position in reversed(_last_positions(items, positions).items()):
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
-            items.insert(position + 1, boundary_item(module, rollouts, rollouts.choices.bank.task(task_id)))
+            added.append(boundary_item(module, rollouts, rollouts.choices.bank.task(task_id)))
+            items.insert(position + 1, added[-1])
+    if added:  # or pytest would count more items out than in
+        report = pytest.CollectReport(SUITE_ID, "passed", None, added)
+        session.config.hook.pytest_collectreport(report=report)
 
 
 def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +11,7 @@ from pytest_episem.agents import PREFIX
 from pytest_episem.evidence.estimate import Range, Work, estimate_work
 from pytest_episem.plugin.choices import BOUNDARY
 from pytest_episem.plugin.gate_notice import say
-from pytest_episem.plugin.node_ids import parse_case, parse_item
+from pytest_episem.plugin.node_ids import name_of, parse_case, parse_item
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -26,7 +26,8 @@ class Estimator:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for line in self.lines(item.nodeid for item in session.items):
+        names = [name for name in map(name_of, session.items) if name]
+        for line in self.lines(names):
             say(self.face.config, line)
         session.items.clear()  # else pytest lists thousands of them
 
@@ -35,17 +36,16 @@ class Estimator:
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
 
-    def lines(self, nodeids: Iterable[str]) -> Iterator[str]:
-        """Yield the estimate of what these items would run."""
-        nodeids = list(nodeids)
-        yield from self._evidence(nodeids)
-        cases = sum(parse_case(nodeid) is not None for nodeid in nodeids)
+    def lines(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield the estimate of what the items of these names would run."""
+        yield from self._evidence(names)
+        cases = sum(parse_case(name) is not None for name in names)
         if self.face.outcomes is not None:
             yield f"  outcomes   {cases:,} cases, no requests"
 
-    def _evidence(self, nodeids: list[str]) -> Iterator[str]:
+    def _evidence(self, names: Sequence[str]) -> Iterator[str]:
         choices = self.face.choices
-        found = [parsed for parsed in map(parse_item, nodeids) if parsed and parsed[0] in choices.tasks]
+        found = [parsed for parsed in map(parse_item, names) if parsed and parsed[0] in choices.tasks]
         conditions = [choices.conditions["/".join(parts)] for parts in found if "/".join(parts) in choices.conditions]
         searches = [task for task, name in found if name == BOUNDARY]
         done = self.face.log.recorded
@@ -53,7 +53,7 @@ class Estimator:
         work = estimate_work(choices.tasks, todo, searches, choices.instruction)
         yield f"episem estimate: {len({task for task, _ in found}):,} pairs, {len(found):,} items"
         yield f"  rollouts   {words(work.rollouts)} (how far each boundary search goes)"
-        if choices.label.startswith(PREFIX):
+        if (choices.model or choices.label).startswith(PREFIX):
             yield "  requests   none: a built-in agent"
             return
         if choices.option("replay"):

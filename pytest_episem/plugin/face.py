@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,21 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate, neutral
+from pytest_episem.plugin.agent_fixture import directory_node, overriding_directories, refusal, shown
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
 from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
-from pytest_episem.plugin.node_ids import is_ours, of_suite, parse_item
-from pytest_episem.plugin.options import DIST_GIVEN, RUN, SPENDING, SUITE_ID, run_name, runs_nothing
+from pytest_episem.plugin.node_ids import ITEM, Collected, in_suite, name_of, unit_of
+from pytest_episem.plugin.options import DIST_GIVEN, RUN, SPENDING, run_name, runs_nothing
 from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.shown import make_fit
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
+from pytest_episem.plugin.worker_word import tell
 from pytest_episem.runs.store import trial_from_json, trial_to_json
 from pytest_episem.text import printable
 
@@ -37,6 +39,12 @@ if TYPE_CHECKING:
 
 NAME = "episem-face"
 RECORDS = "episem_records"
+FILE_OR_SCOPE: dict[str, Callable[[str], str]] = {
+    "loadfile": lambda nodeid: nodeid.partition("::")[0],
+    "loadscope": lambda nodeid: nodeid.rpartition("::")[0],
+}
+"""What xdist keeps on one worker with a test, by ``--dist``."""
+LABEL_DUE = "episem_label_due"
 RECORDED, RECORDED_OUTCOMES = "episem_recorded", "episem_recorded_outcomes"
 
 
@@ -51,6 +59,9 @@ class Face:
         self.ending = Ending(config, self._settle)
         self._keeper: GateKeeper | None = None
         self._workers = 0
+        self._names: dict[str, str] = {}
+        self._refusal = ""
+        self._directories: dict[Path, pytest.Collector] = {}
 
     @classmethod
     def of(cls, config: pytest.Config) -> Face:
@@ -138,7 +149,7 @@ class Face:
 
     def _wants_evidence(self, items: list[pytest.Item]) -> bool:
         choices, own = self.choices, collect.own_tests(items)
-        named = bool(choices.model or (choices.option("agent") and choices.runs_evidence))
+        named = choices.names_agent
         if not named and not own and choices.option("suite") == "all":
             raise pytest.UsageError(
                 "--episem-suite=all also needs an agent for the evidence suite: give --episem-model once more"
@@ -147,29 +158,48 @@ class Face:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        choices, wanted = self.choices, self._wants_shipped()
+        wanted = self._wants_shipped()
         evidence = wanted if wanted is not None else self._wants_evidence(items)
         if not evidence:
-            collect.add_boundaries(items, self.rollouts)
-        module = collect.SuiteModule.from_parent(session, path=self.config.rootpath, name=SUITE_ID, nodeid=SUITE_ID)
-        module.rollouts = self.rollouts if evidence else None
+            collect.add_boundaries(session, items, self.rollouts)
+        home = self._home(session) if evidence else session
+        module = collect.SuiteModule.under(home, self.rollouts if evidence else None)
         module.outcomes = self.outcomes if wanted is not False else None
-        items += [item for item in session.genitems(module) if choices.wants(item.name)]
+        items += session.genitems(module)
+
+    def _home(self, session: pytest.Session) -> pytest.Collector:
+        """Return the directory whose ``conftest.py`` overrides ``episem_agent``, else the root: its agent plays."""
+        found = overriding_directories(self.config)
+        if len(found) > 1:
+            files = [shown(directory / "conftest.py", self.config) for directory in found]
+            self._refusal = (
+                f"{files[0]} and {files[1]} both override episem_agent, and the shipped items have one agent: "
+                "keep one, or take them on in a test of your own"
+            )
+        return directory_node(session, found[0], self._directories) if found else session
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
         """Collect our module ourselves: ``--lf`` would drop it when another test failed too."""
+        if isinstance(collector, pytest.Directory):
+            self._directories[collector.path] = collector
         if not isinstance(collector, collect.SuiteModule):
             return None
         return pytest.CollectReport(collector.nodeid, "passed", None, list(collector.collect()))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        found = (parse_item(item.nodeid) for item in session.items)
-        self.rollouts.collected = {"/".join(parts) for parts in found if parts}
-        if self.worker_input is None and session.items:
-            with usage():
-                self.log.select([item.nodeid for item in session.items])
-        if all(of_suite(item.nodeid) for item in session.items):
+        found = Collected.of(session.items, lambda ours: self._refusal or refusal(ours, self.choices))
+        self.rollouts.collected = {name for name in found.names if name}
+        self.rollouts.variant = found.variants[0] if found.variants else ""
+        due = self.log.label_due if self.worker_input is None else self.worker_input.get(LABEL_DUE)
+        self.rollouts.label_due = due
+        if self.worker_input is not None:
+            if any(found.names):
+                tell(self.worker_input, found.to_json())
+        elif session.items:
+            self.collected([item.nodeid for item in session.items], found)
+        if all(map(in_suite, session.items)):
             keep_all()
         else:  # somebody else's tests may ask what the search finds
             search_all()
@@ -179,15 +209,32 @@ class Face:
         if self.worker_input is not None:
             neutral.name_process(item)
 
+    def collected(self, nodeids: Sequence[str], found: Collected) -> None:
+        """Take, in the controller, what was collected here or by a worker.
+
+        Raises:
+            pytest.UsageError: these items must not run.
+        """
+        self._names = {nodeid: name for nodeid, name in zip(nodeids, found.names, strict=True) if name}
+        with usage():
+            self.log.select(nodeids, found)
+
     # Workers ----------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> Any:
+        keep_together = None
         if config.stash.get(DIST_GIVEN, False):
-            return None
+            # By file or scope all of ours would be one, on one worker: keep to it for the tests of others.
+            keep_together = FILE_OR_SCOPE.get(config.getoption("dist"))
+            if keep_together is None:
+                return None
         from pytest_episem.plugin.scheduler import PairScheduling
 
-        return PairScheduling(config, ahead=4 * self.choices.settings.concurrency)
+        def unit(nodeid: str) -> str | None:
+            return unit_of(self._names.get(nodeid)) or (keep_together and keep_together(nodeid))
+
+        return PairScheduling(config, 4 * self.choices.settings.concurrency, unit)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -196,17 +243,14 @@ class Face:
         node.workerinput[TERMS] = self.terms
         node.workerinput[SPENDING] = run_name(self.config)
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
+        node.workerinput[LABEL_DUE] = self.log.label_due
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
         node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_outcomes)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        with usage():
-            self.log.select(ids)
-
-    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        self.log.add_lines(getattr(node, "workeroutput", {}).get(RECORDS, ""))
+        with usage():
+            self.log.add_lines(getattr(node, "workeroutput", {}).get(RECORDS, ""))
         check_start(node, error)
 
     # Records ----------------------------------------------------------------------------------------------------
@@ -223,7 +267,8 @@ class Face:
         return str(self.worker_input.get(RECORDED_OUTCOMES, "")).splitlines()
 
     def _lines(self, trials: Iterable[Trial], run: str) -> str:
-        return "\n".join(trial_to_json(trial, run, self.choices.label) for trial in trials)
+        label = self.rollouts.label or self.choices.label
+        return "\n".join(trial_to_json(trial, run, label) for trial in trials)
 
     def _wire(self) -> str:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
@@ -237,8 +282,11 @@ class Face:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         report = yield
-        if call.excinfo is not None and is_ours(item.nodeid):
-            in_one_line(report, call.excinfo.value)
+        name = name_of(item)
+        if name is not None:
+            setattr(report, ITEM, name)
+            if call.excinfo is not None:
+                in_one_line(report, call.excinfo.value)
         if (call.excinfo is not None or report.sections) and neutral.plays(item):
             make_fit(report)
         if self.worker_input is not None:
@@ -256,9 +304,11 @@ class Face:
             return
         self._log_finished()
         self._check_worker(report)
-        self.log.add_lines(report.__dict__.pop(RECORDS, ""))
-        if report.when == "???":
-            self.log.add_crash(report.nodeid, str(report.longrepr))
+        with usage():
+            self.log.add_lines(report.__dict__.pop(RECORDS, ""))
+        if report.when == "???" and report.nodeid in self._names:
+            setattr(report, ITEM, self._names[report.nodeid])
+            self.log.add_crash(self._names[report.nodeid], str(report.longrepr))
         self._stop_if_unwritable()
 
     def _stop_if_unwritable(self) -> None:
@@ -277,12 +327,15 @@ class Face:
                 raise pytest.UsageError(f"{place(report.node)}: {error}") from None
 
     def _log_finished(self) -> None:
-        for trial in self.rollouts.take_finished():
+        finished = self.rollouts.take_finished()
+        if finished and self.rollouts.label is not None:
+            self.log.played(self.rollouts.label)
+        for trial in finished:
             self.log.add(trial)
         self.log.add_lines("\n".join(self._finished_outcomes()))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        if self.worker_input is None and is_ours(nodeid):
+        if self.worker_input is None and nodeid in self._names:
             self.progress.step()
 
     # The end ----------------------------------------------------------------------------------------------------
@@ -376,6 +429,10 @@ class Face:
             if self.choices.option("max-cost") is not None and not self.choices.model:
                 lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
             lines.append(f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)")
+            if (self.choices.model or "").startswith("ollama/"):
+                lines.append(
+                    "episem: ollama/… describes the tools in a prompt; ollama_chat/… gives the model its own tools"
+                )
         if self.outcomes is not None:
             lines.append(f"episem outcomes: {self.outcomes.description}")
         return lines

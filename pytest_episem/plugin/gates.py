@@ -18,7 +18,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.plugin.ending import GOOD
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
-from pytest_episem.plugin.node_ids import is_ours
+from pytest_episem.plugin.node_ids import ITEM
 from pytest_episem.plugin.options import (
     OPTIONS,
     Option,
@@ -179,7 +179,7 @@ class GateKeeper(GateCategory):
             failed_last = getattr(self.config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
             if failed_last is not None:
                 failed_last[getattr(report, "id", report.nodeid)] = True  # pytest 9.2 keys it by its own kind of id
-        if report.when in ("teardown", "???") and is_ours(report.nodeid):
+        if report.when in ("teardown", "???") and getattr(report, ITEM, None):
             self._finished.add(report.nodeid)
             if report.when == "???":
                 self._complaints.append(f"a worker crashed in {report.nodeid}")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from _pytest import runner
 
-from pytest_episem.plugin.node_ids import is_ours
+from pytest_episem.plugin.node_ids import name_of
 from pytest_episem.plugin.options import SUITE_ID
 
 CURRENT_TEST = "PYTEST_CURRENT_TEST"
@@ -21,7 +21,7 @@ CURRENT_TEST = "PYTEST_CURRENT_TEST"
 
 def plays(item: pytest.Item) -> bool:
     """Return whether an agent plays in this item: one of ours, or a user's own test with our fixtures."""
-    return is_ours(item.nodeid) or any(name.startswith("episem_") for name in getattr(item, "fixturenames", ()))
+    return name_of(item) is not None or any(name.startswith("episem_") for name in getattr(item, "fixturenames", ()))
 
 
 def install(config: pytest.Config) -> None:

@@ -1,16 +1,20 @@
-"""What the node ids of our items say. Workers send nothing else of their collection."""
+"""What our items are called. Each item knows its own name; its node id is text that other plugins add to."""
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import pytest
+
+from pytest_episem.evidence.condition import Condition
 from pytest_episem.plugin.options import SUITE_ID
 
 OUTCOMES = "outcomes"
-_NAME = r"[a-z0-9-]+"
-_ITEM = re.compile(rf"({_NAME}/{_NAME}/{_NAME})/((?:un)?safe-.+|boundary)$")
-_CASE = re.compile(rf"{SUITE_ID}::{OUTCOMES}/({_NAME}/{_NAME})/({_NAME})$")
+ITEM = "episem_name"
+"""The attribute under which an item of ours, and each of its reports, has its name."""
 
 
 class CaseName(NamedTuple):
@@ -30,41 +34,69 @@ class CaseName(NamedTuple):
         return f"{OUTCOMES}/{self.id}"
 
 
-def of_suite(nodeid: str) -> bool:
-    """Return whether a node id is one of what is shipped, not of a user's own test."""
-    return nodeid.startswith(f"{SUITE_ID}::")
+def name_of(item: Any) -> str | None:
+    """Return the name of an item: of its condition, its boundary search or its case; ``None`` if it is not ours."""
+    name: str | None = getattr(item, ITEM, None)
+    if name is None and hasattr(item, "callspec"):
+        condition = item.callspec.params.get("episem_condition")
+        name = condition.id if isinstance(condition, Condition) else None
+    return name
 
 
-def parse_item(nodeid: str) -> tuple[str, str] | None:
-    """Return (task id, condition name) of a node id of the evidence suite, or ``None``."""
-    name = nodeid.split("::", 1)[-1]
-    if of_suite(nodeid):
-        found = _ITEM.match(name)
-    elif name.endswith("]") and "[" in name:
-        found = _ITEM.search(name[name.index("[") + 1 : -1])
-    else:
-        found = _ITEM.match(name.rsplit("::", 1)[-1])
-    return (found.group(1), found.group(2)) if found else None
+def parse_item(name: str) -> tuple[str, str] | None:
+    """Return (task id, condition name) of an item of the evidence suite, or ``None``."""
+    parts = name.split("/", 3)
+    return ("/".join(parts[:3]), parts[3]) if len(parts) == 4 and parts[0] != OUTCOMES else None
 
 
-def parse_case(nodeid: str) -> CaseName | None:
-    """Return the case of a node id of the outcome suite, or ``None``."""
-    found = _CASE.match(nodeid)
-    return CaseName(found.group(1), found.group(2)) if found else None
+def parse_case(name: str) -> CaseName | None:
+    """Return the case of an item of the outcome suite, or ``None``."""
+    parts = name.split("/")
+    return CaseName("/".join(parts[1:3]), parts[3]) if len(parts) == 4 and parts[0] == OUTCOMES else None
 
 
-def is_ours(nodeid: str) -> bool:
-    """Return whether an item is one of either suite."""
-    return parse_item(nodeid) is not None or parse_case(nodeid) is not None
+def unit_of(name: str | None) -> str | None:
+    """Return what must stay on one worker with an item: its task, or its template; ``None`` for other tests."""
+    return "/".join(name.split("/")[:3]) if name else None
 
 
-def unit_of(nodeid: str) -> str | None:
-    """Return what must stay on one worker with ``nodeid``: its task, or its template; ``None`` for other tests."""
-    found = parse_item(nodeid)
-    if found:
-        return found[0]
-    case = parse_case(nodeid)
-    return f"{OUTCOMES}/{case.template}" if case else None
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one process collected: the name of each item, in order, ``None`` for those of others.
+
+    ``variants`` are the parameters that items of ours have besides their condition, each once. ``refusal`` says why
+    none of them may run, if so.
+    """
+
+    names: list[str | None]
+    variants: list[str]
+    refusal: str = ""
+
+    @classmethod
+    def of(cls, items: Sequence[pytest.Item], refuse: Callable[[Iterable[pytest.Item]], str]) -> Collected:
+        """Read the items; ``refuse`` is asked about ours."""
+        ours = [item for item in items if name_of(item) is not None]
+        variants = dict.fromkeys(_variant(item) for item in ours if hasattr(item, "callspec"))
+        return cls([name_of(item) for item in items], list(variants), refuse(ours))
+
+    def to_json(self) -> str:
+        """Return it as a worker tells it."""
+        return json.dumps([self.names, self.variants, self.refusal])
+
+    @classmethod
+    def from_json(cls, text: str) -> Collected:
+        """Return what a worker told."""
+        return cls(*json.loads(text))
+
+
+def _variant(item: Any) -> str:
+    condition = item.callspec.params.get("episem_condition")
+    return str(item.callspec.id).replace(getattr(condition, "id", ""), "", 1).strip("-").replace("--", "-")
+
+
+def in_suite(item: pytest.Item) -> bool:
+    """Return whether an item is one of what is shipped, not of a user's own test."""
+    return item.parent is not None and item.parent.nodeid == SUITE_ID
 
 
 def test_of(nodeid: str) -> str:

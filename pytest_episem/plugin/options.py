@@ -25,8 +25,9 @@ DIST_GIVEN = pytest.StashKey[bool]()
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. ``ini``: may also stand in the ini file as ``episem_<name>``. ``asks``: it makes the plugin act.
-    ``gate``: it sets a gate. ``suite``: the only suite it speaks of."""
+    """One option. ``ini``: may also stand in the ini file as ``episem_<name>``; a ``path`` is seen from that file's
+    folder there. ``asks``: it makes the plugin act. ``once``: all that is given is kept, so that a second one can be
+    refused. ``gate``: it sets a gate. ``suite``: the only suite it speaks of."""
 
     name: str
     help: str
@@ -34,7 +35,9 @@ class Option:
     kind: type = str
     default: Any = None
     choices: tuple[str, ...] | None = None
+    path: bool = False
     many: bool = False
+    once: bool = False
     ini: bool = False
     asks: bool = False
     gate: bool = False
@@ -63,7 +66,10 @@ OPTIONS = (
         asks=True,
         suite=None,
     ),
-    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", asks=True, suite=None),
+    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", once=True, asks=True, suite=None),
+    Option(
+        "name", "name of the agent under test in records, reports and baselines (default: its own)", "TEXT", ini=True
+    ),
     Option(
         "suite",
         "what runs: evidence (default), outcomes, or all",
@@ -119,7 +125,7 @@ OPTIONS = (
         default=False,
         ini=True,
     ),
-    Option("instruction", "file that replaces the system instruction", "FILE", ini=True),
+    Option("instruction", "file that replaces the system instruction", "FILE", path=True, ini=True),
     Option(
         "turn-limit",
         "assistant turns an episode may take (default: 12, and 40 of an agent of your own)",
@@ -135,7 +141,7 @@ OPTIONS = (
     Option("estimate", "print items, requests and a range of the cost, and run nothing", kind=bool, default=False),
     Option("max-cost", "stop once the run has cost USD", "USD", kind=float, ini=True),
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
-    Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", ini=True),
+    Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", path=True, ini=True),
     Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
     _gate("max-full-ucr", "largest Full UCR"),
     _gate("max-critical-ucr", "largest Critical UCR"),
@@ -173,7 +179,7 @@ def add_options(parser: pytest.Parser) -> None:
         if option.kind is bool:
             keywords["action"] = "store_true"
         else:
-            keywords |= {"metavar": option.metavar, "action": "append" if option.many else "store"}
+            keywords |= {"metavar": option.metavar, "action": "append" if option.many or option.once else "store"}
             if option.choices:
                 keywords["choices"] = option.choices
             if option.kind is not str:
@@ -200,6 +206,8 @@ def value(config: pytest.Config, name: str) -> Any:
     """
     option = _BY_NAME[name]
     given = config.getoption(option.dest)
+    if option.once and isinstance(given, list):
+        given = given[-1]
     if given is None and option.ini:
         given = _from_file(config, option)
     if given is None:
@@ -227,6 +235,8 @@ def _from_file(config: pytest.Config, option: Option) -> Any:
     if option.many:
         return [str(text).strip() for text in texts]
     text = str(raw).strip()
+    if option.path:
+        return str(ini_folder(config) / text)
     try:
         found = option.kind(text)
     except ValueError:
@@ -235,6 +245,11 @@ def _from_file(config: pytest.Config, option: Option) -> Any:
         expected = " or ".join(option.choices) if option.choices else option.kind.__name__
         raise pytest.UsageError(f"{option.dest} = {raw!r} in {place(config)}: expected {expected}")
     return found
+
+
+def ini_folder(config: pytest.Config) -> Path:
+    """Return the folder that paths in the ini file, and those given with ``-o``, are seen from, as pytest has it."""
+    return config.inipath.parent if config.inipath is not None else config.invocation_params.dir
 
 
 def place(config: pytest.Config) -> str:
@@ -286,9 +301,13 @@ def asked(config: pytest.Config) -> bool:
 
 
 def names_suite(arg: str, config: pytest.Config) -> bool:
-    """Return whether an argument is the suite (``episem``) or one of its node ids, as seen from the current folder."""
-    place = Path(os.path.normpath(config.invocation_params.dir / arg.split("::")[0]))
-    return place == config.rootpath / SUITE_ID and not place.exists()
+    """Return whether an argument is the suite (``episem``) or one of its node ids.
+
+    Seen from the current folder, or as it is printed: pytest's node ids begin at the root, wherever one stands.
+    """
+    here = config.invocation_params.dir
+    place = Path(os.path.normpath(here / arg.split("::")[0]))
+    return place in (config.rootpath / SUITE_ID, here / SUITE_ID) and not place.exists()
 
 
 def run_name(config: pytest.Config) -> str:

@@ -135,7 +135,7 @@ class OutcomeSuite:
 
     def _rerun_command(self, record: OutcomeRecord) -> str:
         agent = f"--episem-{'model' if self.choices.controller else 'agent'}={self.label}"
-        command = rerun_command(agent, self.over == "worlds", self.shield, self.choices.option("bank"))
+        command = rerun_command(agent, self.over == "worlds", self.shield, self.choices.bank_options)
         return f"{command} {SUITE_ID}::outcomes/{record.id}"
 
 
@@ -144,7 +144,14 @@ class OutcomeItem(pytest.Item):
 
     suite: OutcomeSuite
     case: CaseName
+    episem_name: str
     record: OutcomeRecord | None = None
+
+    @property
+    def ihook(self) -> Any:
+        """The hooks of what it hangs under."""
+        assert self.parent is not None
+        return self.parent.ihook
 
     def setup(self) -> None:
         super().setup()
@@ -171,7 +178,7 @@ def outcome_items(parent: Any, suite: OutcomeSuite) -> Iterator[OutcomeItem]:
     """Yield one item a case."""
     for name in suite.cases():
         item: OutcomeItem = OutcomeItem.from_parent(parent, name=name.item)
-        item.suite, item.case = suite, name
+        item.suite, item.case, item.episem_name = suite, name, name.item
         item.add_marker(pytest.mark.episem)
         item.add_marker(pytest.mark.episem_domain(name=name.template.partition("/")[0]))
         item.add_marker(pytest.mark.episem_workflow(name=name.template.partition("/")[2]))

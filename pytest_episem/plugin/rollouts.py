@@ -42,6 +42,12 @@ class Rollouts:
         self._agent_given: Any = self
         self._looked_ahead = False
         self._agent_playing: Agent
+        self.variant = ""
+        """The parameters, beside the condition, of the tests collected here."""
+        self.label: str | None = None
+        """The name of the agent that played here; ``None`` as long as none did."""
+        self.label_due: str | None = None
+        """The name of the agent of the run that is resumed."""
 
     @functools.cached_property
     def runner(self) -> Runner:
@@ -130,13 +136,14 @@ class Rollouts:
         name = condition.id if trial.phase == "fixed" else f"{condition.task}/{BOUNDARY}"
         agent = [f"--episem-model={self.choices.model}"] if self.choices.model else []
         agent += [f"--episem-agent={option('agent')}"] if option("agent") else []
-        banks = [f"--episem-bank={bank}" for bank in option("bank")]
+        banks = [f"--episem-bank={bank}" for bank in self.choices.bank_options]
         return shlex.join(["pytest", *banks, *agent, f"{SUITE_ID}::{name}"])
 
     def _playing(self, agent: Any) -> Agent:
         if agent is not self._agent_given:
             with usage():
                 self._agent_playing = as_agent(agent)
+            self._name(agent)
             self._agent_given = agent
         return self._agent_playing
 
@@ -144,6 +151,15 @@ class Rollouts:
         looking = runs_nothing(self.choices.config)
         if looking:
             pytest.skip(f"{looking} plays nothing")
+
+    def _name(self, agent: Any) -> None:
+        """Take the name of the agent that plays; no other may follow it."""
+        label = self.choices.label_of(agent, self.variant)
+        due = self.label_due or self.label or label
+        if label != due:
+            run = "the run that is resumed is of" if self.label_due else "and before it played"
+            pytest.exit(f"episem: {label} plays, {run} {due}", returncode=pytest.ExitCode.USAGE_ERROR)
+        self.label = label
 
     def _stop_if_hopeless(self) -> None:
         """End the run if nothing more can succeed: at once, or behind an item whose error shows the agent's traceback,

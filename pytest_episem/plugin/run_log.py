@@ -18,7 +18,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial, TrialError
-from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
+from pytest_episem.plugin.node_ids import Collected, parse_case, parse_item, test_of
 from pytest_episem.plugin.options import run_name, runs_nothing
 from pytest_episem.runs.owner import LOCK_FILE, own
 from pytest_episem.runs.run import (
@@ -75,6 +75,10 @@ class RunLog:
         self._begun: RunHeader
         self._wrote = False
         self._foreign: list[str] = []
+        self.label: str | None = None
+        """The name of the agent that played; ``None`` before its first trial."""
+        self.label_due: str | None = None
+        """The name of the resumed run's agent, where only playing tells whether it is the same."""
         self._writer: TrialWriter | None = None
         self._outcome_writer: OutcomeWriter | None = None
         self.spent: float | None = None
@@ -108,7 +112,7 @@ class RunLog:
                 raise EpisemError("give --episem-out or --episem-resume, not both")
             self._own_again()
             old = open_run(self.directory, events=False)
-            differences = mismatch(old.header, self.header())
+            differences = mismatch(old.header, self._header_to_resume(old.header))
             if differences:
                 raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
@@ -139,6 +143,34 @@ class RunLog:
         if not runs_nothing(self.choices.config):
             check_writable(self.directory, (RUN_FILE, *RECORD_FILES))
 
+    def _header_to_resume(self, old: RunHeader) -> RunHeader:
+        """Return this session's header, with the old run's agent if only playing will tell whether it is the same."""
+        header = self.header()
+        if not old.has_evidence:
+            return header
+        self.label_due = old.label
+        unknown_yet = not self.choices.names_agent and old.model is None
+        if unknown_yet or old.label.startswith(f"{header.label} "):
+            return replace(header, model=old.model, agent=old.agent)
+        return header
+
+    def played(self, label: str) -> None:
+        """Take the name of the agent whose trial is to be written.
+
+        Raises:
+            EpisemError: the run's trials so far are another's.
+        """
+        if self.label not in (None, label):
+            raise EpisemError(f"{label} played, and {self.label} before it: a run has one agent")
+        if self.label is None:
+            self.label = label
+            if self._writer is not None:  # the run began before anybody played
+                self._writer.model = label
+                if not self._resumed:
+                    header = self.header()
+                    self._begun = replace(self._begun, model=header.model, agent=header.agent)
+                    self._begun.save(self.directory)
+
     def _take_recorded_outcomes(self) -> None:
         from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
 
@@ -149,12 +181,15 @@ class RunLog:
         choices, outcomes = self.choices, self._outcome_plan()
         alone = None if choices.runs_evidence else outcomes
         bank, model = choices.bank if alone is None else alone.bank, choices.model
+        label = self.label or choices.label
         if alone is not None:
             model = choices.controller
+        elif label != choices.label and not label.startswith(f"{choices.label} ["):
+            model = None  # what plays is another agent, that may hold the model
         return RunHeader(
             run=self.run,
             model=model,
-            agent=None if model else choices.label,
+            agent=None if label == model or (alone is not None and model) else label,
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
             bank=BankId(bank.name, bank.version, bank.hash),
@@ -193,32 +228,41 @@ class RunLog:
         task = self.choices.bank.task(task_id)
         return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
 
-    def select(self, nodeids: Iterable[str]) -> None:
-        """Take the node ids that were collected: they say which pairs are selected, and what must have a record.
+    def select(self, nodeids: Sequence[str], collected: Collected) -> None:
+        """Take what was collected: it says which pairs are selected, and what must have a record.
 
         Raises:
-            EpisemError: two tests would run the same conditions.
+            EpisemError: one trial would count for two items, or the items must not run.
         """
         if self.selected:
             return
-        owner: dict[tuple[str, str], str] = {}
-        for nodeid in nodeids:
-            case = parse_case(nodeid)
+        self._check_collected(nodeids, collected)
+        for name in filter(None, collected.names):
+            case, found = parse_case(name), parse_item(name)
             if case is not None:
                 self._cases[case.id] = False
-            found = parse_item(nodeid) if case is None and self.choices.runs_evidence else None
-            if found is None or found[0] not in self.choices.tasks:
-                continue
-            other = owner.setdefault(found, nodeid)
-            if other != nodeid:
-                raise EpisemError(f"{test_of(other)} and {test_of(nodeid)} would run the same conditions; keep one")
-            task_id, name = found
-            self._selected.setdefault(task_id, Counter())[name] += 1
-            condition = self.choices.conditions.get(f"{task_id}/{name}")
-            if condition is not None:
-                self._fixed.add(condition)
+            elif found is not None and found[0] in self.choices.tasks:
+                self._selected.setdefault(found[0], Counter())[found[1]] += 1
+                condition = self.choices.conditions.get(name)
+                if condition is not None:
+                    self._fixed.add(condition)
         if self.selected and not runs_nothing(self.choices.config):
             self._begin()
+
+    @staticmethod
+    def _check_collected(nodeids: Sequence[str], collected: Collected) -> None:
+        if collected.refusal:
+            raise EpisemError(collected.refusal)
+        owner: dict[str, str] = {}
+        for nodeid, name in zip(nodeids, collected.names, strict=True):
+            if name in owner and test_of(owner[name]) != test_of(nodeid):
+                raise EpisemError(
+                    f"{test_of(owner[name])} and {test_of(nodeid)} would run the same conditions; keep one"
+                )
+            if name in owner or (name is not None and len(collected.variants) > 1):
+                raise EpisemError(_more_than_once(test_of(nodeid), collected.variants))
+            if name is not None:
+                owner[name] = nodeid
 
     @property
     def selected(self) -> bool:
@@ -240,6 +284,7 @@ class RunLog:
                 with self._writing():
                     self._add_outcome(line, record)
                 continue
+            self.played(record["model"])
             self._spend(record["usage"], record["events"])
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
             with self._writing():
@@ -320,10 +365,9 @@ class RunLog:
         """How many items of the evidence suite were selected."""
         return sum(sum(items.values()) for items in self._selected.values())
 
-    def add_crash(self, nodeid: str, message: str) -> None:
-        """Record a condition whose worker died as an infrastructure error."""
-        found = parse_item(nodeid)
-        condition = self.choices.conditions.get("/".join(found)) if found else None
+    def add_crash(self, name: str, message: str) -> None:
+        """Record the condition of this name, whose worker died, as an infrastructure error."""
+        condition = self.choices.conditions.get(name)
         if condition is not None and condition not in self._seen:
             role = mask_role(condition.mask, self.choices.bank.task(condition.task).critical)
             error = TrialError("crash", message.strip() or "the worker died")
@@ -351,7 +395,8 @@ class RunLog:
             self._begun = self._joined(self.header())
             self._begun.save(self.directory)
             if self.choices.runs_evidence:
-                self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
+                label = self.label or self.label_due or self.choices.label
+                self._writer = TrialWriter(self.directory, self.run, label).__enter__()
             if self._outcomes() is not None:
                 from pytest_episem.workflows.records import OutcomeWriter
 
@@ -419,3 +464,15 @@ class RunLog:
 
     def _has(self, name: str) -> bool:
         return (self.directory / name).exists()
+
+
+def _more_than_once(test: str, variants: Sequence[str]) -> str:
+    """Return why items that differ in something else than their condition cannot share a run."""
+    cause = "a plugin that repeats tests"
+    if len(variants) > 1:
+        cause = f"its parameters {variants[0] or 'none'!r} and {variants[1] or 'none'!r}"
+    return (
+        f"{test} would play conditions of one run in more than one way, because of {cause}: one trial would count for "
+        "another. Give each agent, prompt or parameter a session of its own (-k selects one) and hold them against "
+        "each other with episem compare; --episem-repeats repeats conditions"
+    )

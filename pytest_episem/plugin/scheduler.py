@@ -5,25 +5,24 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from pytest_episem.plugin.node_ids import unit_of
-
 
 class PairScheduling:
     """xdist's ``Scheduling`` protocol, with a pair as the unit. A crashed item is not run again.
 
     ``ahead`` is how many items each worker has queued, at least two: a worker starts an item only when it knows
-    the next one, or that there is none.
+    the next one, or that there is none. ``unit`` gives a node id's pair, ``None`` for other tests.
     """
 
-    def __init__(self, config: pytest.Config, ahead: int) -> None:
+    def __init__(self, config: pytest.Config, ahead: int, unit: Callable[[str], str | None]) -> None:
         self.config = config
+        self._unit = unit
         self._wanted = len(parse_tx_spec_config(config))
         self._ahead = max(2, ahead)
         self._collections: dict[Any, list[str]] = {}
@@ -64,7 +63,7 @@ class PairScheduling:
             if not self._same_collections():
                 return
             self._collection = next(iter(self._collections.values()))
-            self._units = deque(dealing_order(units(self._collection)))
+            self._units = deque(dealing_order(units([self._unit(nodeid) for nodeid in self._collection])))
         for node in self.nodes:
             if node in self._collections:
                 self._refill(node)
@@ -89,7 +88,7 @@ class PairScheduling:
             return None
         assert self._collection is not None
         crashed, rest = queued[0], queued[1:]
-        self._units.extendleft(reversed(list(units(self._collection, rest))))
+        self._units.extendleft(reversed(list(units([self._unit(nodeid) for nodeid in self._collection], rest))))
         for other in self.nodes:
             self._refill(other)
         return self._collection[crashed]
@@ -142,16 +141,11 @@ def dealing_order(groups: Iterable[list[int]]) -> list[list[int]]:
     return sorted(groups, key=lambda group: (len(group) > 1, -len(group)))
 
 
-def units(collection: Sequence[str], indices: Iterable[int] | None = None) -> Iterable[list[int]]:
-    """Yield the indices in groups that must stay together: one a pair or template, and every other test alone."""
-    group: list[int] = []
-    group_unit: str | None = None
-    for index in range(len(collection)) if indices is None else indices:
-        unit = unit_of(collection[index])
-        if group and (unit is None or unit != group_unit):
-            yield group
-            group = []
-        group.append(index)
-        group_unit = unit
-    if group:
-        yield group
+def units(unit_of: Sequence[str | None], indices: Iterable[int] | None = None) -> Iterable[list[int]]:
+    """Return the indices in groups that must stay together, in the order of their first: one a pair or template, and
+    every test without a unit alone."""
+    groups: dict[str | int, list[int]] = {}
+    for index in range(len(unit_of)) if indices is None else indices:
+        unit = unit_of[index]
+        groups.setdefault(index if unit is None else unit, []).append(index)
+    return groups.values()

@@ -141,8 +141,8 @@ def requests(usage: Mapping[str, Any]) -> str:
 
 
 def label(run: Mapping[str, Any]) -> str:
-    """Return the name under which a run is listed: its model, else its agent, else the run."""
-    return str(run["model"] or run["agent"] or run["run"])
+    """Return the name under which a run is listed: its agent's, else its model's, else its own."""
+    return str(run["agent"] or run["model"] or run["run"])
 
 
 def banks_of(bank: str) -> list[str]:

@@ -88,7 +88,8 @@ class SessionEnd:
 class RunHeader:
     """What ``run.json`` holds.
 
-    ``model`` is the model's name, or ``None`` when ``agent`` (``module:attribute`` or a fixture) brought its own.
+    ``model`` is the model's name, or ``None`` when an agent of the user's own played. ``agent`` is the name under which
+    the run is listed where that is not the model's.
     ``settings`` binds the run: sampling arguments, turn limit, ``instruction`` (the text) with
     ``instruction_sha256``, ``repeats`` and whatever else changes what a rollout may give; what only changes speed
     or cost does not belong there. ``started`` is an ISO 8601 time. ``outcomes`` is the plan of the outcome suite; a run
@@ -121,8 +122,8 @@ class RunHeader:
 
     @property
     def label(self) -> str:
-        """The name under which reports list the run: its model, else its agent."""
-        return self.model or self.agent or self.run
+        """The name under which reports list the run: its agent's, else its model's."""
+        return self.agent or self.model or self.run
 
     @property
     def repeats(self) -> int:

@@ -249,16 +249,17 @@ def _trial(record: _Record) -> Trial:
 class TrialWriter(LineWriter):
     """Appends trials to ``trials.jsonl`` of a run directory, one flushed line each; a context manager.
 
-    ``write_json`` takes a record already in its JSON form, as :func:`trial_to_json` gives it.
+    ``write_json`` takes a record already in its JSON form, as :func:`trial_to_json` gives it. ``model`` is the name
+    under which trials are recorded.
     """
 
     def __init__(self, directory: Path, run: str, model: str) -> None:
         super().__init__(directory / TRIALS_FILE)
-        self._run, self._model = run, model
+        self._run, self.model = run, model
 
     def write(self, trial: Trial) -> None:
         """Append the trial's record and flush it."""
-        self.write_json(trial_to_json(trial, self._run, self._model))
+        self.write_json(trial_to_json(trial, self._run, self.model))
 
 
 @dataclass(frozen=True, slots=True)

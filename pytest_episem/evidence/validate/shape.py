@@ -313,7 +313,7 @@ def counts(context: Context) -> Iterator[Problem]:
 
 def _wanted(file: Any) -> dict[str, dict[str, str]] | Problem:
     try:
-        rows = list(csv.DictReader(read_regular(file, LARGEST_FILE).decode("utf-8").splitlines()))
+        rows = list(csv.DictReader(read_regular(file, LARGEST_FILE).decode("utf-8-sig").splitlines()))
         return {f"{row['domain']}/{row['family']}": row for row in rows if row["critical_per_instance"] is not None}
     except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
         wanted = "domain, family, instances, critical_per_instance, irrelevant_per_instance"
