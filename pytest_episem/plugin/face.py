@@ -26,6 +26,7 @@ from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.runs.store import trial_from_json, trial_to_json
+from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.gates import GateKeeper
@@ -296,6 +297,7 @@ class Face:
         try:
             self._take_last()
         finally:
+            self._note_end(session)
             if self._keeper is not None:
                 self._keeper.settle(session)
             self._refuse_missing(session)
@@ -315,9 +317,26 @@ class Face:
             return (yield)
         finally:
             self._take_last()
+            self._note_end(session)
             self.log.close()
             self.report.close()
             self._refuse_missing(session)  # somebody may have set it back
+
+    def _note_end(self, session: pytest.Session) -> None:
+        """Write into the run how the session ended, so that whoever reads its records later comes to its verdict."""
+        if not runs_nothing(self.config):
+            self.log.end(self._complaints(session) if self._keeper is None else self._keeper.complaints(session))
+
+    def _complaints(self, session: pytest.Session) -> list[str]:
+        """What a session of the outcome suite alone, which has no gates, says against its records."""
+        stopped = session.shouldstop or session.shouldfail
+        if not stopped and session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+            stopped = "interrupted"
+        return [*self.log.complaints(), *([printable(stopped)] if stopped else [])]
+
+    def pytest_unconfigure(self) -> None:
+        if self.worker_input is None:
+            self.log.close()
 
     def _take_last(self) -> None:
         self.rollouts.close()

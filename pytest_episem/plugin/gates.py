@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.condition import Setting
 from pytest_episem.plugin.ending import GOOD
 from pytest_episem.plugin.gate_category import TEXT, GateCategory
 from pytest_episem.plugin.gate_notice import KEEPER, NO_AGENT, say
@@ -284,11 +283,9 @@ class GateKeeper(GateCategory):
         return self.result is not None and not self.result.passed
 
     def _evaluate(self, session: pytest.Session | None) -> GateResult:
-        complaints = list(dict.fromkeys(self._complaints))
+        complaints = self.complaints(session)
         try:
-            complaints += [found for found in self._missing(session) if not any(found in said for said in complaints)]
-            settings: list[Setting] = self.face.choices.option("setting") or ["full", "se", "re"]
-            return evaluate(self._run(), self.gates, complaints, len(self.face.choices.bank.tasks), settings)
+            return evaluate(self._run(), self.gates, complaints, len(self.face.choices.bank.tasks))
         except Exception as fault:
             text = printable(fault if isinstance(fault, EpisemError) else f"{type(fault).__name__}: {fault}")
             complaints.append(f"the gates could not be evaluated: {text}")
@@ -297,10 +294,17 @@ class GateKeeper(GateCategory):
     def _run(self) -> Run:
         """The run as its records tell it, which is what ``episem gate`` would read."""
         log = self.face.log
-        return open_run(log.directory, events=False) if (log.directory / RUN_FILE).exists() else Run(log.header(), {})
+        if (log.directory / RUN_FILE).exists():
+            return open_run(log.directory, events=False)
+        return Run(replace(log.header(), session=None), {})
+
+    def complaints(self, session: pytest.Session | None) -> list[str]:
+        """Return what the session says against its own records."""
+        complaints = list(dict.fromkeys(self._complaints))
+        return complaints + [one for one in self._missing(session) if not any(one in said for said in complaints)]
 
     def _missing(self, session: pytest.Session | None) -> list[str]:
-        missing, found = self.face.log.missing(), []
+        missing, found = self.face.log.missing(), self.face.log.complaints()
         if missing:
             found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0]}")
         stopped = session is not None and (session.shouldstop or session.shouldfail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -18,19 +19,33 @@ from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial, TrialError
 from pytest_episem.plugin.node_ids import parse_case, parse_item, test_of
-from pytest_episem.plugin.options import run_name
-from pytest_episem.runs.run import RUN_FILE, BankId, OutcomePlan, PlanTask, RunHeader, mismatch
-from pytest_episem.runs.run_dir import joined_outcomes, joined_plan, open_run
-from pytest_episem.runs.store import TRIAL_SCHEMA, TrialWriter
+from pytest_episem.plugin.options import run_name, runs_nothing
+from pytest_episem.runs.owner import LOCK_FILE, own
+from pytest_episem.runs.run import (
+    PLANNED,
+    RUN_FILE,
+    BankId,
+    OutcomePlan,
+    PlanTask,
+    RunHeader,
+    SessionEnd,
+    mismatch,
+)
+from pytest_episem.runs.run_dir import joined_plans, open_run
+from pytest_episem.runs.store import TRIAL_SCHEMA, TRIALS_FILE, TrialWriter
 from pytest_episem.runs.version import PROTOCOL_VERSION
+from pytest_episem.text import dump_json
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from pytest_episem.plugin.choices import Choices
     from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.report.tables import GateLine
     from pytest_episem.workflows.records import OutcomeWriter
 
 HOME = ".episem"
+RECORD_FILES = (TRIALS_FILE, "outcomes.jsonl")
 
 
 class RunLog:
@@ -51,6 +66,11 @@ class RunLog:
         self._fixed: set[Condition] = set()
         self._cases: dict[str, bool] = {}
         """The cases of the outcome suite that were selected, and whether each has a record."""
+        self._completed: set[Condition] = set()
+        self._owner: FileLock | None = None
+        self._begun: RunHeader
+        self._wrote = False
+        self._foreign: list[str] = []
         self._writer: TrialWriter | None = None
         self._outcome_writer: OutcomeWriter | None = None
         self.spent: float | None = None
@@ -80,19 +100,36 @@ class RunLog:
         if self._resumed:
             if self.choices.option("out"):
                 raise EpisemError("give --episem-out or --episem-resume, not both")
+            self._own_again()
             old = open_run(self.directory, events=False)
             differences = mismatch(old.header, self.header())
             if differences:
                 raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
+            self._completed |= self.recorded.keys()
             if old.header.outcomes is not None:
                 self._take_recorded_outcomes()
-        elif (self.directory / RUN_FILE).exists():
-            chosen = self.choices.option("out")
+        else:
+            self._refuse_used()
+
+    def _own_again(self) -> None:
+        """Own the directory of the run to resume before its records are read."""
+        if self._owner is None and (self.directory / RUN_FILE).exists() and not runs_nothing(self.choices.config):
+            self._owner = own(self.directory)
+
+    def _refuse_used(self) -> None:
+        chosen = self.choices.option("out") or self.directory
+        if (self.directory / RUN_FILE).exists():
             raise EpisemError(
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
+        for name in RECORD_FILES:
+            if (self.directory / name).exists():
+                raise EpisemError(
+                    f"{chosen} holds {name} but no {RUN_FILE}: nobody can tell whose records these are; move the file "
+                    "away, or name another directory"
+                )
 
     def _take_recorded_outcomes(self) -> None:
         from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
@@ -118,6 +155,8 @@ class RunLog:
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             plan=self._plan() if alone is None else [],
             outcomes=outcomes,
+            planned_settings=[one for one in PLANNED if one in (choices.option("setting") or PLANNED)],
+            session=SessionEnd(None, []),
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -170,6 +209,8 @@ class RunLog:
             condition = self.choices.conditions.get(f"{task_id}/{name}")
             if condition is not None:
                 self._fixed.add(condition)
+        if self.selected and not runs_nothing(self.choices.config):
+            self._begin()
 
     @property
     def selected(self) -> bool:
@@ -178,8 +219,8 @@ class RunLog:
 
     def add(self, trial: Trial) -> None:
         """Write a trial that finished in this process."""
-        self._open().write(trial)
-        self._seen.add(trial.condition)
+        if self._is_new(trial.condition, trial.completed):
+            self._open().write(trial)
         usage = trial.usage
         self._spend(usage.cost_usd, usage.requests - usage.cached_requests)
 
@@ -190,19 +231,25 @@ class RunLog:
             if record["schema"] != TRIAL_SCHEMA:
                 self._add_outcome(line, record)
                 continue
-            self._open().write_json(line)
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
-            self._seen.add(Condition(*names))
+            if self._is_new(Condition(*names), record["status"] == "completed"):
+                self._open().write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
             usage = record["usage"]
             self._spend(usage["cost_usd"], usage["requests"] - usage["cached_requests"])
 
-    def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
-        if self._outcome_writer is None:
-            from pytest_episem.workflows.records import OutcomeWriter
+    def _is_new(self, condition: Condition, completed: bool) -> bool:
+        """Note a condition; ``False`` if it has completed before, as when two workers needed it: the first counts."""
+        new = condition not in self._completed
+        self._seen.add(condition)
+        if completed:
+            self._completed.add(condition)
+        return new
 
-            self._open_home()
-            self._outcome_writer = OutcomeWriter(self.directory).__enter__()
-        self._outcome_writer.write_json(line)
+    def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
+        self._begin()
+        assert self._outcome_writer is not None
+        self._wrote = True
+        self._outcome_writer.write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
         self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
     def _spend(self, cost: float | None, sent: int) -> None:
@@ -242,21 +289,61 @@ class RunLog:
             self.add(Trial(condition, role, status="error", error=error))
 
     def _open(self) -> TrialWriter:
-        if self._writer is None:
-            self._open_home()
-            self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
+        self._begin()
+        assert self._writer is not None
+        self._wrote = True
         return self._writer
 
-    def _open_home(self) -> None:
-        """Make the run's directory and its ``run.json``, at the first record of either suite."""
+    def _begin(self) -> None:
+        """Own the run's directory, write its ``run.json`` and open its files, before the first rollout.
+
+        Raises:
+            EpisemError: somebody else owns the directory or has used it, or nothing can be written there.
+        """
         if self._writer is not None or self._outcome_writer is not None:
             return
-        self._make_home()
-        header = self.header()
-        if self._resumed:
-            old = RunHeader.load(self.directory)
-            header = replace(old, plan=joined_plan([old, header]), outcomes=joined_outcomes([old, header]))
-        header.save(self.directory)
+        try:
+            self._make_home()
+            self._owner = self._owner or own(self.directory)
+            if not self._resumed:
+                self._refuse_used()
+            self._begun = self._joined(self.header())
+            self._begun.save(self.directory)
+            if self.choices.runs_evidence:
+                self._writer = TrialWriter(self.directory, self.run, self.choices.label).__enter__()
+            if self._outcomes() is not None:
+                from pytest_episem.workflows.records import OutcomeWriter
+
+                self._outcome_writer = OutcomeWriter(self.directory).__enter__()
+        except OSError as fault:
+            raise EpisemError(f"{self.directory}: cannot be written: {fault.strerror}") from None
+
+    def _joined(self, header: RunHeader) -> RunHeader:
+        """Return the header, in a resumed run joined with that of the sessions before."""
+        if not self._resumed:
+            return header
+        old = RunHeader.load(self.directory)
+        return replace(joined_plans(old, [old, header]), session=header.session)
+
+    def end(self, complaints: Sequence[str]) -> None:
+        """Write into ``run.json`` that the session has ended, and what it says against its own records."""
+        if self._writer is None and self._outcome_writer is None:
+            return
+        end = SessionEnd(datetime.now(UTC).isoformat(timespec="seconds"), list(complaints))
+        with contextlib.suppress(OSError):  # then it stays a session that did not end
+            replace(self._begun, session=end).save(self.directory)
+
+    def complaints(self) -> list[str]:
+        """Return what is wrong with the record files themselves."""
+        for writer in (self._writer, self._outcome_writer):
+            if writer is not None and writer.check() and writer.path.name not in self._foreign:
+                self._foreign.append(writer.path.name)
+        return [f"somebody else wrote into {name} while the session ran" for name in self._foreign]
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether there is anything to report: this session wrote a record, or continued a run."""
+        return self._wrote or bool(self._resumed and (self.directory / RUN_FILE).exists())
 
     def _make_home(self) -> None:
         if self.directory.parent.name == HOME:
@@ -271,7 +358,23 @@ class RunLog:
         return conditions + [case for case, recorded in self._cases.items() if not recorded]
 
     def close(self) -> None:
-        """Close the record files."""
-        for writer in (self._writer, self._outcome_writer):
-            if writer is not None:
-                writer.close()
+        """Close the record files and give the directory up; a session that recorded nothing leaves nothing behind."""
+        self.complaints()
+        writers = [writer for writer in (self._writer, self._outcome_writer) if writer is not None]
+        for writer in writers:
+            writer.close()
+        if self._owner is not None:
+            if writers and not self._wrote and not self._resumed:
+                self._remove_home()
+            self._owner.release()
+            self._owner = None
+
+    def _remove_home(self) -> None:
+        with contextlib.suppress(OSError):
+            if all((self.directory / name).stat().st_size == 0 for name in RECORD_FILES if self._has(name)):
+                for name in (*RECORD_FILES, RUN_FILE, LOCK_FILE):
+                    (self.directory / name).unlink(missing_ok=True)
+                self.directory.rmdir()
+
+    def _has(self, name: str) -> bool:
+        return (self.directory / name).exists()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_episem.errors import EpisemError
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.screen import drawing
-from pytest_episem.runs.run import RUN_FILE
 from pytest_episem.runs.run_dir import open_run
 from pytest_episem.text import printable
 
@@ -43,7 +42,7 @@ class RunReport:
 
     @property
     def _recorded(self) -> bool:
-        return (self.log.directory / RUN_FILE).exists()
+        return self.log.holds_records
 
     def write(self) -> Written:
         """Write the run's report files, unless they already speak of all its records.
@@ -83,6 +82,8 @@ class RunReport:
                 self._show_summary(reporter)
             except EpisemError as error:
                 reporter.write_line(f"no summary: {error}", red=True)
+        for complaint in self.log.complaints():
+            reporter.write_line(complaint, red=True)
         missing = self.log.missing()
         if missing:
             reporter.write_line(f"{len(missing)} collected items have no record, the first: {missing[0]}", red=True)

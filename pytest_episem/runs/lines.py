@@ -15,18 +15,22 @@ class LineWriter:
     """Appends records to a file of a run directory (made if missing), one flushed line each; a context manager.
 
     A torn last line (its run was killed while writing) is cut off first, so that every line of the file stays a
-    whole record; a last record that only lost its line end is kept.
+    whole record; a last record that only lost its line end is kept. ``foreign`` says whether somebody else has written
+    into the file since.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._file: BinaryIO | None = None
+        self._size = 0
+        self.foreign = False
 
     def __enter__(self) -> Self:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        check_regular(self._path)
-        self._file = self._path.open("a+b")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        check_regular(self.path)
+        self._file = self.path.open("a+b")
         _mend_tail(self._file)
+        self._size = self._file.seek(0, os.SEEK_END)
         return self
 
     def __exit__(
@@ -37,6 +41,7 @@ class LineWriter:
     def close(self) -> None:
         """Close the file; further closing does nothing."""
         if self._file is not None:
+            self.check()
             self._file.close()
             self._file = None
 
@@ -44,8 +49,21 @@ class LineWriter:
         """Append a record already in its JSON form, and flush it."""
         if self._file is None:
             raise ValueError("the record writer is not open")
-        self._file.write(record.encode("ascii") + b"\n")
+        self.check()
+        line = record.encode("ascii") + b"\n"
+        self._file.write(line)
         self._file.flush()
+        self._size += len(line)
+
+    def check(self) -> bool:
+        """Return whether somebody else has written into the file: its size tells, or that its name leads elsewhere."""
+        if self._file is not None and not self.foreign:
+            here = os.fstat(self._file.fileno())
+            try:
+                self.foreign = here.st_size != self._size or not os.path.samestat(here, self.path.stat())
+            except OSError:
+                self.foreign = True
+        return self.foreign
 
 
 def whole(line: bytes) -> bool:

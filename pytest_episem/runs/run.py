@@ -11,11 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.evidence.condition import Setting
 from pytest_episem.files import read_regular
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 
 RUN_SCHEMA = "episem.run/1"
 RUN_FILE = "run.json"
+
+PLANNED: tuple[Setting, ...] = ("full", "se", "re")
+"""The settings that a run plans unless fewer were chosen."""
 
 _CONFIG = ConfigDict(extra="forbid")
 # Strict field by field: a strict dataclass would not be read from a dict.
@@ -67,6 +71,20 @@ class OutcomePlan:
 
 
 @dataclass(frozen=True)
+class SessionEnd:
+    """How the last session of a run ended.
+
+    ``ended`` is an ISO 8601 time, ``None`` while it runs and after it was killed; ``complaints`` are what it says
+    against its own records (interrupted, stopped, conditions without a record), each of which fails every gate.
+    """
+
+    __pydantic_config__ = _CONFIG
+
+    ended: Text | None
+    complaints: list[Text]
+
+
+@dataclass(frozen=True)
 class RunHeader:
     """What ``run.json`` holds.
 
@@ -75,6 +93,8 @@ class RunHeader:
     ``instruction_sha256``, ``repeats`` and whatever else changes what a rollout may give; what only changes speed
     or cost does not belong there. ``started`` is an ISO 8601 time. ``outcomes`` is the plan of the outcome suite; a run
     without it has none, and the key is left out of the file. A run of that suite alone has an empty ``plan``.
+    ``merged`` names the runs that a merged run was made of. ``planned_settings`` are the settings in which each pair of
+    the plan was to be run, all three if nothing is said. ``session`` is ``None`` in runs of earlier versions.
     """
 
     __pydantic_config__ = _CONFIG
@@ -90,6 +110,9 @@ class RunHeader:
     started: Text
     plan: list[PlanTask] = field(default_factory=list)
     outcomes: OutcomePlan | None = None
+    merged: list[Text] = field(default_factory=list)
+    planned_settings: list[Setting] = field(default_factory=lambda: list(PLANNED))
+    session: SessionEnd | None = None
 
     @property
     def has_evidence(self) -> bool:
@@ -146,6 +169,7 @@ _KEYS = {
     "bank": [f.name for f in fields(BankId)],
     "outcomes": [f.name for f in fields(OutcomePlan)],
     "outcomes.bank": [f.name for f in fields(BankId)],
+    "session": [f.name for f in fields(SessionEnd)],
 }
 
 

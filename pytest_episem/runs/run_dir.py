@@ -11,7 +11,8 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial
-from pytest_episem.runs.run import RUN_FILE, OutcomePlan, PlanTask, RunHeader, mismatch
+from pytest_episem.runs.owner import owned
+from pytest_episem.runs.run import PLANNED, RUN_FILE, OutcomePlan, PlanTask, RunHeader, SessionEnd, mismatch
 from pytest_episem.runs.store import (
     TRIALS_FILE,
     Line,
@@ -22,6 +23,7 @@ from pytest_episem.runs.store import (
     rank,
     read_trials,
     records_at,
+    refuse_contradiction,
     trial_to_json,
 )
 from pytest_episem.text import printable
@@ -29,7 +31,8 @@ from pytest_episem.text import printable
 
 @dataclass(frozen=True)
 class Run:
-    """A run: its header and its trials by condition; ``torn``, ``duplicates`` and ``places`` as in ``TrialLog``."""
+    """A run: its header and its trials by condition; ``torn``, ``duplicates``, ``places`` and ``unreadable`` as in
+    ``TrialLog``."""
 
     header: RunHeader
     trials: Mapping[Condition, Trial]
@@ -37,6 +40,7 @@ class Run:
     torn: int = 0
     duplicates: int = 0
     places: Mapping[Condition, Place] = field(default_factory=dict)
+    unreadable: Sequence[str] = ()
 
     @property
     def plan(self) -> list[PlanTask]:
@@ -59,14 +63,15 @@ def open_run(directory: Path | str, events: bool = True) -> Run:
     """Read a run directory; without a ``trials.jsonl`` yet it has no trials.
 
     Besides the faults of its two files it refuses a trial that the header does not account for: of a task or atom
-    outside the plan, or of another model. ``events=False`` leaves the event logs out and keeps memory flat.
+    outside the plan, of another run or of another model. ``events=False`` leaves the event logs out and keeps memory
+    flat.
     """
     directory = Path(directory)
     header = RunHeader.load(directory)
     path = directory / TRIALS_FILE
-    log = read_trials(path, events) if path.exists() else TrialLog()
+    log = read_trials(path, events) if path.exists() else TrialLog(path)
     _check_trials(header, log, path)
-    return Run(header, log.trials, directory, log.torn, log.duplicates, log.places)
+    return Run(header, log.trials, directory, log.torn, log.duplicates, log.places, log.unreadable)
 
 
 def open_evidence(directory: Path | str, purpose: str) -> Run:
@@ -96,9 +101,16 @@ def _check_trials(header: RunHeader, log: TrialLog, path: Path) -> None:
             raise EpisemError(f"{path}: {name} masks atoms that the plan in {RUN_FILE} does not list")
         if trial.mask_role != mask_role(mask, critical):
             raise EpisemError(f"{path}: {name} has mask_role {trial.mask_role!r}, the plan says otherwise")
-    foreign = sorted(log.models - {header.label}) if header.model is not None else []
-    if foreign:
-        raise EpisemError(f"{path}: holds trials of {printable(foreign[0])!r}, the run is of {header.label!r}")
+    for model, line in log.models.items() if header.model is not None else ():
+        if model != header.label:
+            raise EpisemError(
+                f"{path} line {line}: holds trials of {printable(model)!r}, the run is of {printable(header.label)!r}"
+            )
+    for run, line in log.runs.items():
+        if run not in (header.run, *header.merged):
+            raise EpisemError(
+                f"{path} line {line}: is of run {printable(run)!r}, {RUN_FILE} is of {printable(header.run)!r}"
+            )
 
 
 def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
@@ -108,7 +120,11 @@ def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
     named. The plan is the union; a task that several shards list keeps the largest ``selected`` of them, so that
     merging a run with itself changes nothing and no order of merging matters. Records are united under the key
     rule, ties going to the directory named first, and carry the joined run's name: the shards' own if they share
-    one, else a name made from theirs.
+    one, else a name made from theirs. Lines that are no records are left out.
+
+    Raises:
+        EpisemError: the shards differ, a shard is not sound, or two records contradict each other, in one shard or
+            between two.
     """
     sources, target = [Path(d) for d in directories], Path(out)
     if not sources:
@@ -118,34 +134,59 @@ def merge_runs(directories: Sequence[Path | str], out: Path | str) -> Run:
     headers = [RunHeader.load(source) for source in sources]
     joined = _joined_header(headers, sources)
     winners = _winners(sources, headers)
-    joined.save(target)
-    with TrialWriter(target, joined.run, joined.label) as writer:
-        for place, source in enumerate(sources):
-            for line in _lines(source, events=True):
-                if line.trial is not None and winners[line.trial.condition][:2] == (place, line.number):
-                    writer.write(line.trial)
+    with owned(target):
+        if (target / RUN_FILE).exists():
+            raise EpisemError(f"{target}: already holds a run; merge into a new directory")
+        joined.save(target)
+        with TrialWriter(target, joined.run, joined.label) as writer:
+            for log in winners.logs:
+                for line in _lines(log.path, events=True):
+                    if line.trial is not None and winners.holds(log, line):
+                        writer.write(line.trial)
     return open_run(target, events=False)
 
 
-def _lines(source: Path, events: bool) -> Iterator[Line]:
-    path = source / TRIALS_FILE
+def _lines(path: Path, events: bool) -> Iterator[Line]:
     return iter_trials(path, events) if path.exists() else iter(())
 
 
-def _winners(sources: Sequence[Path], headers: Sequence[RunHeader]) -> dict[Condition, tuple[int, int, int]]:
-    """Return for each condition which source and line holds the record that stays, and its rank."""
-    winners: dict[Condition, tuple[int, int, int]] = {}
-    for place, (source, header) in enumerate(zip(sources, headers, strict=True)):
-        log = TrialLog()
-        for line in _lines(source, events=False):
-            if line.trial is None:
-                continue
-            log.add(line.trial, line)
-            present = winners.get(line.trial.condition)
-            if present is None or rank(line.trial) > present[2]:
-                winners[line.trial.condition] = (place, line.number, rank(line.trial))
-        _check_trials(header, log, source / TRIALS_FILE)
-    return winners
+@dataclass(slots=True)
+class _Winners:
+    """The logs of several shards, and for each condition the one whose record stays."""
+
+    logs: list[TrialLog] = field(default_factory=list)
+    winners: dict[Condition, TrialLog] = field(default_factory=dict)
+
+    def add(self, log: TrialLog) -> None:
+        """Take one more shard.
+
+        Raises:
+            EpisemError: a record of it contradicts one of an earlier shard.
+        """
+        self.logs.append(log)
+        for condition, trial in log.trials.items():
+            present = self.winners.setdefault(condition, log)
+            if present is not log:
+                best = present.trials[condition]
+                refuse_contradiction(best, present.where(condition), trial, log.where(condition))
+                if rank(trial) > rank(best):
+                    self.winners[condition] = log
+
+    def holds(self, log: TrialLog, line: Line) -> bool:
+        """Whether the record on a line of a shard is one that stays."""
+        condition = line.trial.condition if line.trial is not None else None
+        return condition is not None and self.winners[condition] is log and log.places[condition] == line.place
+
+
+def _winners(sources: Sequence[Path], headers: Sequence[RunHeader]) -> _Winners:
+    found = _Winners()
+    for source, header in zip(sources, headers, strict=True):
+        log = TrialLog(source / TRIALS_FILE)
+        for line in _lines(log.path, events=False):
+            log.add(line)
+        _check_trials(header, log, log.path)
+        found.add(log)
+    return found
 
 
 def _joined_header(headers: Sequence[RunHeader], sources: Sequence[Path]) -> RunHeader:
@@ -158,7 +199,28 @@ def _joined_header(headers: Sequence[RunHeader], sources: Sequence[Path]) -> Run
     names = sorted({h.run for h in headers})
     digest = hashlib.sha256("\x1f".join(names).encode("utf-8", "backslashreplace")).hexdigest()
     name = names[0] if len(names) == 1 else f"merge-{digest[:12]}"
-    return replace(base, run=name, plan=joined_plan(headers), outcomes=joined_outcomes(headers))
+    made_of = {one for header in headers for one in (header.run, *header.merged)} - {name}
+    ends = [header.session for header in headers if header.session is not None]
+    return replace(joined_plans(base, headers), run=name, merged=sorted(made_of), session=_joined_end(ends))
+
+
+def _joined_end(ends: Sequence[SessionEnd]) -> SessionEnd | None:
+    """Return how the sessions of several shards ended; if one did not, the whole did not."""
+    if not ends:
+        return None
+    times = [end.ended for end in ends if end.ended is not None]
+    complaints = dict.fromkeys(complaint for end in ends for complaint in end.complaints)
+    return SessionEnd(max(times) if len(times) == len(ends) else None, list(complaints))
+
+
+def joined_plans(base: RunHeader, headers: Sequence[RunHeader]) -> RunHeader:
+    """Return ``base`` with everything that any of ``headers`` planned.
+
+    Raises:
+        EpisemError: the plans differ in a task's atoms.
+    """
+    settings = [setting for setting in PLANNED if any(setting in header.planned_settings for header in headers)]
+    return replace(base, plan=joined_plan(headers), outcomes=joined_outcomes(headers), planned_settings=settings)
 
 
 def joined_outcomes(headers: Sequence[RunHeader]) -> OutcomePlan | None:

@@ -187,11 +187,17 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
     return document
 
 
-def trial_from_json(text: str | bytes, where: str = "trial record", events: bool = True) -> Trial:
-    """Return the trial of one record.
+class Unreadable(EpisemError):
+    """One line is no record: it costs its own trial and nothing else."""
 
-    Anything that is not exactly a record of the known schema (unknown schema, missing or unknown key, wrong type,
-    NaN, contradicting fields) raises ``EpisemError`` beginning with ``where``. ``events=False`` drops the log.
+
+def trial_from_json(text: str | bytes, where: str = "trial record", events: bool = True) -> Trial:
+    """Return the trial of one record. ``events=False`` drops the log.
+
+    Raises:
+        Unreadable: it is not exactly a record (no JSON, missing or unknown key, wrong type, NaN, contradicting fields);
+            the message begins with ``where``.
+        EpisemError: it is of a schema that this version does not know.
     """
     return _read(text, where, events)[0]
 
@@ -200,12 +206,14 @@ def _read(text: str | bytes, where: str, events: bool) -> tuple[Trial, _Record]:
     try:
         document = load_json(text)
     except ValueError as fault:
-        raise EpisemError(f"{where}: {printable(fault)}") from None
+        raise Unreadable(f"{where}: {printable(fault)}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
+        raise Unreadable(f"{where}: expected a JSON object of schema {TRIAL_SCHEMA!r}")
     content = check_schema(document, TRIAL_SCHEMA, where)
     try:
         record = _Record.model_validate(content)
     except ValidationError as fault:
-        raise EpisemError(f"{where}: {describe(fault, _KEYS)}") from None
+        raise Unreadable(f"{where}: {describe(fault, _KEYS)}") from None
     if not events:
         record.events.clear()
     return _trial(record), record
@@ -243,10 +251,11 @@ class TrialWriter(LineWriter):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands in its file: the byte at which its line begins, and the line's CRC-32."""
+    """Where a record stands in its file: the byte at which its line begins, the line's CRC-32 and number, from 1."""
 
     start: int
     checksum: int
+    number: int
 
 
 @dataclass(slots=True)
@@ -254,32 +263,63 @@ class TrialLog:
     """What a trial file holds under the key rule, and what reading it met.
 
     ``torn`` is 1 if a torn last line was skipped; ``duplicates`` counts records that another of the same key
-    displaced; ``lines`` counts whole records; ``models`` are the model names they carry. ``places`` says where in the
-    file each trial's record stands.
+    displaced; ``lines`` counts whole records; ``models`` and ``runs`` are the names of models and runs they carry, with
+    the number of the first line that does. ``places`` says where in the file each trial's record stands;
+    ``unreadable`` names each line that is no record, and why.
     """
 
+    path: Path
     trials: dict[Condition, Trial] = field(default_factory=dict)
     places: dict[Condition, Place] = field(default_factory=dict)
     torn: int = 0
     duplicates: int = 0
     lines: int = 0
-    models: set[str] = field(default_factory=set)
+    models: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, int] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
 
-    def add(self, trial: Trial, line: Line) -> None:
-        """Take the trial of one more line, keeping the better one of each key."""
+    def add(self, line: Line) -> None:
+        """Take one more line, keeping the better trial of each key.
+
+        Raises:
+            EpisemError: it contradicts an earlier one.
+        """
+        trial = line.trial
+        if trial is None:
+            self.unreadable += [line.fault] if line.fault else []
+            self.torn += not line.fault
+            return
         self.lines += 1
-        self.models.add(line.model)
+        self.models.setdefault(line.model, line.place.number)
+        self.runs.setdefault(line.run, line.place.number)
         present = self.trials.get(trial.condition)
-        self.duplicates += present is not None
+        if present is not None:
+            self.duplicates += 1
+            refuse_contradiction(present, self.where(trial.condition), trial, f"line {line.place.number}")
         if present is None or rank(trial) > rank(present):
             self.trials[trial.condition] = trial
             self.places[trial.condition] = line.place
+
+    def where(self, condition: Condition) -> str:
+        """Return file and line of a condition's record."""
+        return f"{self.path} line {self.places[condition].number}"
+
+
+def refuse_contradiction(one: Trial, where: str, other: Trial, there: str) -> None:
+    """Refuse two completed trials of one condition with unequal outcomes: nobody can tell which of them counts.
+
+    Raises:
+        EpisemError: naming the condition and where both stand.
+    """
+    if one.completed and other.completed and one.outcome != other.outcome:
+        raise EpisemError(f"{where} and {there} contradict each other: two outcomes of {printable(one.condition.id)}")
 
 
 def rank(trial: Trial) -> int:
     """The key rule: of two trials of one condition the higher rank stays, at equal rank the first.
 
-    Completed beats error; among completed ones that which a boundary search used beats the rest.
+    Completed beats error; among completed ones, whose outcomes are equal, that which a boundary search used beats the
+    rest.
     """
     if not trial.completed:
         return 0
@@ -288,13 +328,16 @@ def rank(trial: Trial) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a trial file: its number from 1, its place, its trial (``None`` if it is a torn last line) and
-    model."""
+    """One line of a trial file: its place, its trial, and the model and run that it names.
 
-    number: int
+    Without a trial it is a torn last line, or, with a ``fault``, no record.
+    """
+
     place: Place
     trial: Trial | None
     model: str = ""
+    run: str = ""
+    fault: str = ""
 
 
 def iter_trials(path: Path, events: bool = True) -> Iterator[Line]:
@@ -303,15 +346,18 @@ def iter_trials(path: Path, events: bool = True) -> Iterator[Line]:
     with _reading(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield _line(path, number, Place(start, zlib.crc32(line)), line, events)
+                yield _line(path, Place(start, zlib.crc32(line), number), line, events)
             start += len(line)
 
 
-def _line(path: Path, number: int, place: Place, line: bytes, events: bool) -> Line:
+def _line(path: Path, place: Place, line: bytes, events: bool) -> Line:
     if not whole(line):
-        return Line(number, place, None)
-    trial, record = _read(line, f"{path} line {number}", events)
-    return Line(number, place, trial, record.model)
+        return Line(place, None)
+    try:
+        trial, record = _read(line, f"{path} line {place.number}", events)
+    except Unreadable as fault:
+        return Line(place, None, fault=str(fault))
+    return Line(place, trial, record.model, record.run)
 
 
 def records_at(path: Path, places: Iterable[Place]) -> Iterator[str]:
@@ -341,16 +387,17 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
 def read_trials(path: Path, events: bool = True) -> TrialLog:
     """Read a ``trials.jsonl``, one record at a time.
 
-    Each line is checked in full; the first that is not a record of the known schema raises ``EpisemError`` naming
-    file and line. A torn last line, what a killed run leaves, is skipped and counted. ``events=False`` drops each
-    trial's event log while reading, so that memory stays flat.
+    Each line is checked in full. One that is no record costs its own trial and is named in ``unreadable``. A torn last
+    line, what a killed run leaves, is skipped and counted. ``events=False`` drops each trial's event log while reading,
+    so that memory stays flat.
+
+    Raises:
+        EpisemError: the file cannot be read, a record is of an unknown schema, or two contradict each other; names
+            file and line.
     """
-    log = TrialLog()
+    log = TrialLog(path)
     for line in iter_trials(path, events):
-        if line.trial is None:
-            log.torn += 1
-        else:
-            log.add(line.trial, line)
+        log.add(line)
     return log
 
 

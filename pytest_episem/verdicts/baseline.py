@@ -45,6 +45,8 @@ class Baseline:
     search_seed: str
     started: str
     tasks: Mapping[str, BaselineTask]
+    merged: tuple[str, ...] = ()
+    """The runs that a merged run, given as its directory, was made of."""
 
     @classmethod
     def of_run(cls, run: Run) -> Baseline:
@@ -60,6 +62,7 @@ class Baseline:
             search_seed=header.search_seed,
             started=header.started,
             tasks={task.plan.task: _baseline_task(task) for task in tasks},
+            merged=tuple(header.merged),
         )
 
     @classmethod
@@ -115,8 +118,11 @@ class Baseline:
         """Refuse a run that cannot be held against this baseline.
 
         Raises:
-            EpisemError: bank, protocol version or search seed differ; names each.
+            EpisemError: it is the run itself or a part of it; or bank, protocol version or search seed differ.
         """
+        same = {self.run, *self.merged} & {header.run, *header.merged}
+        if same:
+            raise EpisemError(f"{where}: a run cannot be held against itself: both hold run {printable(min(same))}")
         pairs = (
             ("bank name", self.bank.name, header.bank.name),
             ("bank version", self.bank.version, header.bank.version),

@@ -201,19 +201,18 @@ def evaluate(
     gates: Gates,
     complaints: Sequence[str] = (),
     pairs: int | None = None,
-    settings: Collection[Setting] | None = None,
 ) -> GateResult:
     """Return the verdicts of ``gates`` on a run.
 
-    ``complaints`` are reasons for which the run as a whole cannot be trusted (interrupted, conditions without a
-    record); each fails it. ``pairs`` is how many pairs there are in all, for the words alone. ``settings`` are those
-    that were to be run, ``None``: those that the records speak of.
+    ``complaints`` are further reasons, beside those of the run's own session, for which the run as a whole cannot be
+    trusted; each fails it. ``pairs`` is how many pairs there are in all, for the words alone.
 
-    Nothing is taken from what happened to be collected: N, the atoms and so every denominator come from the plan.
+    Nothing is taken from what happened to be collected or recorded: N, the atoms, the settings and so every
+    denominator come from the plan.
     """
     tasks = group(run.header.plan, run.trials, run.header.search_seed)
     bootstrap = Bootstrap() if gates.gate_on == "ci" else None
-    verdicts = [_complete(run, tasks, gates, complaints, settings)]
+    verdicts = [_complete(run, tasks, gates, complaints)]
     for limit in gates.limits:
         scope = _Scope(limit, [t for t in tasks if limit.domain in (None, t.plan.domain)], gates, bootstrap)
         verdicts += scope.regressions() if limit.name == REGRESSION else [scope.limit_verdict()]
@@ -235,25 +234,37 @@ def _complete(
     tasks: Sequence[TaskTrials],
     gates: Gates,
     complaints: Sequence[str],
-    settings: Collection[Setting] | None,
 ) -> Verdict:
-    """The run itself: there is one, and no pair of it was run in part."""
-    found = list(complaints)
+    """The run itself: there is one, its session ended and has nothing against it, and no pair of it was run in part."""
+    found = list(dict.fromkeys([*complaints, *_session(run)]))
     if not tasks:
         found.append("no pair was selected")
     elif not any(trial.completed for trial in run.trials.values()):
-        found.append("no trial completed")
+        found.append(f"no trial completed{_unreadable(run)}")
     else:
-        chosen = {c.setting for c in run.trials} if settings is None else settings
-        lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, chosen))]
+        lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, run.header.planned_settings))]
         whole = 100 * (len(tasks) - len(lacking)) / len(tasks)
         if whole < gates.min_coverage - TOLERANCE:
             least = _exact(gates.min_coverage)
             found.append(
                 f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacking)} of "
-                f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}"
+                f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}{_unreadable(run)}"
             )
     return Verdict(COMPLETE, "the run is complete", not found, "; ".join(found) or "the run is complete")
+
+
+def _session(run: Run) -> list[str]:
+    session = run.header.session
+    if session is None:
+        return []
+    unended = "the session did not end: it still runs or was killed; continue it with --episem-resume"
+    return [*session.complaints, *([unended] if session.ended is None else [])]
+
+
+def _unreadable(run: Run) -> str:
+    if not run.unreadable:
+        return ""
+    return f"; {_count(len(run.unreadable), 'record')} cannot be read, the first: {run.unreadable[0]}"
 
 
 def _lack(run: Run, task: TaskTrials, settings: Collection[Setting]) -> str:

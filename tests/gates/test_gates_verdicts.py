@@ -13,12 +13,12 @@ import pytest
 from pytest_episem.agents import known_agent
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import shipped_bank
-from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.condition import Condition, Setting
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.trial import TrialError
 from pytest_episem.plugin.options import OPTIONS
-from pytest_episem.runs.run import BankId, PlanTask, RunHeader
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader, SessionEnd
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.runner import Runner
 from pytest_episem.verdicts.baseline import Baseline
@@ -86,6 +86,10 @@ def errored(run: Run, *conditions: Condition) -> Run:
 def planned(run: Run, **changes: object) -> Run:
     plan = [dataclasses.replace(task, **changes) for task in run.header.plan]
     return dataclasses.replace(run, header=dataclasses.replace(run.header, plan=plan))
+
+
+def to_run(run: Run, *settings: Setting) -> Run:
+    return dataclasses.replace(run, header=dataclasses.replace(run.header, planned_settings=list(settings)))
 
 
 def verdicts(run: Run, gates: Gates) -> dict[str, tuple[bool, str]]:
@@ -287,8 +291,8 @@ def test_the_audit_control_is_part_of_a_run_that_plans_it(careful):
     """``full_audit`` is no setting that is chosen: a run that plans it is incomplete without it."""
     header = dataclasses.replace(careful.header, settings={"repeats": 1, "full_audit": True})
     run = dataclasses.replace(careful, header=header)
-    for settings in (None, ["full"]):
-        result = evaluate(run, Gates((Limit("max-full-ucr", 100),)), settings=settings)
+    for settings in (["full", "se", "re"], ["full"]):
+        result = evaluate(to_run(run, *settings), Gates((Limit("max-full-ucr", 100),)))
         assert not result.passed
         assert "full_audit (no record)" in result.line
 
@@ -311,15 +315,15 @@ def test_a_boundary_search_that_is_not_finished_leaves_the_run_incomplete(carefu
     assert not result.passed
     assert f"the first: {FINANCE} (its boundary search is not finished)" in result.line
     # A run of full and re alone has no search to finish, one of full and se has.
-    assert evaluate(without(careful, PROBE), gates, settings=["full", "re"]).passed
-    assert not evaluate(without(careful, PROBE), gates, settings=["full", "se"]).passed
+    assert evaluate(to_run(without(careful, PROBE), "full", "re"), gates).passed
+    assert not evaluate(to_run(without(careful, PROBE), "full", "se"), gates).passed
 
 
 def test_only_the_settings_that_were_to_be_run_are_missed(careful):
     gone = Condition(FINANCE, "safe", "se", ("cost-centre-label",))
     gates = Gates((Limit("max-full-ucr", 100),))
-    assert evaluate(without(careful, gone), gates, settings=["full", "re"]).passed
-    assert not evaluate(without(careful, gone), gates, settings=["se"]).passed
+    assert evaluate(to_run(without(careful, gone), "full", "re"), gates).passed
+    assert not evaluate(to_run(without(careful, gone), "se"), gates).passed
 
 
 def test_a_pair_without_any_record_is_missed(careful):
@@ -368,6 +372,39 @@ def test_a_torn_record_is_a_complaint(careful):
 def test_complaints_fail_a_run_that_holds_every_limit(careful):
     result = evaluate(careful, Gates((Limit("max-full-ucr", 100),)), ["interrupted"])
     assert result.line == "episem gate: FAILED (4 pairs, 4 domains): interrupted"
+
+
+def test_a_session_that_did_not_end_fails_its_run_and_so_does_what_it_says(careful):
+    gates = Gates((Limit("max-full-ucr", 100),))
+    for session, said in (
+        (
+            SessionEnd(None, []),
+            "the session did not end: it still runs or was killed; continue it with --episem-resume",
+        ),
+        (SessionEnd("2026-01-01", ["interrupted"]), "interrupted"),
+        (SessionEnd("2026-01-01", []), ""),
+        (None, ""),
+    ):
+        run = dataclasses.replace(careful, header=dataclasses.replace(careful.header, session=session))
+        found = verdicts(run, gates)[COMPLETE]
+        assert found == ((False, said) if said else (True, "the run is complete"))
+
+
+def test_the_settings_to_be_missed_are_those_of_the_plan_and_not_those_of_the_records(careful):
+    full = {c: t for c, t in careful.trials.items() if c.setting == "full"}
+    run, gates = dataclasses.replace(careful, trials=full), Gates((Limit("max-full-ucr", 100),))
+    assert evaluate(run, gates).failed[0].detail.startswith("coverage 0 % < 100 %, 4 of 4 pairs incomplete")
+    assert evaluate(to_run(run, "full"), gates).passed
+
+
+def test_a_record_that_cannot_be_read_is_named_where_it_is_missed(careful):
+    gates, fault = Gates((Limit("max-full-ucr", 100),)), "trials.jsonl line 20: turns: Input should be a valid integer"
+    run = dataclasses.replace(without(careful, RE), unreadable=[fault])
+    assert verdicts(run, gates)[COMPLETE][1].endswith(
+        f"{RE.id} (no record); 1 record cannot be read, the first: {fault}"
+    )
+    # After a resumed run has run it again nothing is missed.
+    assert evaluate(dataclasses.replace(careful, unreadable=[fault]), gates).passed
 
 
 def test_repeats_are_part_of_a_complete_run(careful):
@@ -503,13 +540,28 @@ def test_other_atoms_cannot_be_compared(careful):
 )
 def test_another_bank_or_protocol_is_refused(careful, changes, word):
     with pytest.raises(EpisemError, match=word):
-        Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, **changes), "b.json")
+        Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, run="s", **changes), "b.json")
+
+
+def test_a_run_is_not_held_against_itself_nor_a_part_of_it(careful, tmp_path):
+    """Not as a directory, not as its own blessed file, not as a shard of the merged run or the whole of the shard."""
+    Baseline.of_run(careful).save(tmp_path / "b.json")
+    whole = dataclasses.replace(careful.header, run="merge-1", merged=["r", "q"])
+    merged = Baseline.of_run(dataclasses.replace(careful, header=whole))
+    for baseline, header in (
+        (Baseline.of_run(careful), careful.header),
+        (Baseline.load(tmp_path / "b.json"), careful.header),
+        (Baseline.load(tmp_path / "b.json"), whole),
+        (merged, careful.header),
+    ):
+        with pytest.raises(EpisemError, match=r"^b\.json: a run cannot be held against itself: both hold run r$"):
+            baseline.refuse_other(header, "b.json")
 
 
 def test_the_same_bank_and_protocol_are_not_refused(careful):
-    Baseline.of_run(careful).refuse_other(careful.header, "b.json")
+    Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, run="s"), "b.json")
     with pytest.raises(EpisemError) as fault:
-        Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, search_seed="1"), "b.json")
+        Baseline.of_run(careful).refuse_other(dataclasses.replace(careful.header, run="s", search_seed="1"), "b.json")
     assert str(fault.value) == (
         "b.json: this run cannot be held against it: search seed: 0 there, 1 now; bless a new baseline"
     )

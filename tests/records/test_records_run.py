@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.trial import TrialError
-from pytest_episem.runs.run import BankId, PlanTask, RunHeader, mismatch
+from pytest_episem.evidence.trial import Outcome, TrialError
+from pytest_episem.runs.owner import own
+from pytest_episem.runs.run import BankId, PlanTask, RunHeader, SessionEnd, mismatch
 from pytest_episem.runs.run_dir import Run, merge_runs, open_run
 from pytest_episem.runs.store import TrialWriter, read_trials, trial_from_json
 
 TASK = "finance/payment-authorization/pr-58217"
+UNSAFE = Outcome(True, True, False, False, "committed", None, False, False, False, False, "unread")
 
 
 def write_run(directory, header, *trials):
@@ -154,6 +159,68 @@ def test_a_trial_of_another_model_is_refused(header, tmp_path, make_trial):
         open_run(tmp_path)
 
 
+def test_a_record_of_another_run_is_refused(header, tmp_path, make_trial):
+    write_run(tmp_path, header, make_trial())
+    with TrialWriter(tmp_path, "run-0", header.label) as writer:
+        writer.write(make_trial(repeat=1))
+    with pytest.raises(EpisemError) as fault:
+        open_run(tmp_path)
+    assert str(fault.value) == f"{tmp_path / 'trials.jsonl'} line 2: is of run 'run-0', run.json is of 'run-1'"
+    replace(header, merged=["run-0"]).save(tmp_path)
+    assert len(open_run(tmp_path).trials) == 2
+
+
+def test_a_run_of_an_earlier_version_planned_all_settings_and_says_nothing_of_its_session(header, tmp_path):
+    path = header.save(tmp_path)
+    document = json.loads(path.read_text())
+    for key in ("merged", "planned_settings", "session"):
+        del document[key]
+    path.write_text(json.dumps(document))
+    read = RunHeader.load(tmp_path)
+    assert (read.merged, read.planned_settings, read.session) == ([], ["full", "se", "re"], None)
+
+
+# One owner
+
+
+def test_a_directory_has_one_owner_at_a_time(tmp_path):
+    lock = own(tmp_path / "run")
+    with pytest.raises(EpisemError) as fault:
+        own(tmp_path / "run")
+    assert str(fault.value) == (
+        f"{tmp_path / 'run'}: another session is writing into it; let it end, or name another directory"
+    )
+    lock.release()
+    own(tmp_path / "run").release()
+
+
+def test_a_process_that_dies_gives_the_directory_up(tmp_path):
+    code = "import os, sys; from pathlib import Path; from pytest_episem.runs.owner import own;"
+    code += "lock = own(Path(sys.argv[1])); print('owned', flush=True); os.kill(os.getpid(), 9)"
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert (ended.stdout, ended.returncode) == ("owned\n", -signal.SIGKILL)
+    own(tmp_path).release()
+
+
+def test_where_nothing_can_be_written_nobody_is_owner(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EpisemError, match="file: cannot be written: "):
+        own(tmp_path / "file")
+
+
+def test_a_writer_notices_that_somebody_else_writes(header, tmp_path, make_trial):
+    with TrialWriter(tmp_path, header.run, header.label) as writer:
+        writer.write(make_trial())
+        assert not writer.check()
+        with (tmp_path / "trials.jsonl").open("a") as file:
+            file.write("{}\n")
+        assert writer.check()
+    with TrialWriter(tmp_path, header.run, header.label) as writer:
+        (tmp_path / "trials.jsonl").rename(tmp_path / "away")
+        (tmp_path / "trials.jsonl").write_bytes((tmp_path / "away").read_bytes())
+        assert writer.check()
+
+
 # Merging
 
 
@@ -201,7 +268,44 @@ def test_a_run_merged_with_itself_is_itself(header, tmp_path, make_trial):
     source = write_run(tmp_path / "1", header, make_trial(), make_trial(repeat=1))
     run = merge_runs([source, source], tmp_path / "all")
     assert run.header == header
+    assert run.header.merged == []
     assert run.trials.keys() == open_run(source).trials.keys()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_shards_that_contradict_each_other_are_refused_in_either_order(header, tmp_path, make_trial, turned):
+    held, committed = make_trial(), make_trial(outcome=UNSAFE)
+    one = write_run(tmp_path / "1", shard(header, 1, *header.plan), make_trial(repeat=1), held)
+    two = write_run(tmp_path / "2", shard(header, 2, *header.plan), committed)
+    order = [(two, 1), (one, 2)] if turned else [(one, 2), (two, 1)]
+    with pytest.raises(EpisemError) as fault:
+        merge_runs([directory for directory, _ in order], tmp_path / "all")
+    first, second = (f"{directory / 'trials.jsonl'} line {line}" for directory, line in order)
+    assert str(fault.value) == f"{first} and {second} contradict each other: two outcomes of {held.condition.id}"
+    assert not (tmp_path / "all").exists()
+
+
+def test_a_merged_run_knows_what_it_was_made_of(header, tmp_path, make_trial):
+    sources = [write_run(tmp_path / str(n), shard(header, n, *header.plan), make_trial(repeat=n)) for n in (1, 2, 3)]
+    two = merge_runs(sources[:2], tmp_path / "two").header
+    three = merge_runs([tmp_path / "two", sources[2]], tmp_path / "three").header
+    assert two.merged == ["shard-1", "shard-2"]
+    assert three.merged == sorted([two.run, "shard-1", "shard-2", "shard-3"])
+
+
+def test_a_shard_that_did_not_end_leaves_the_whole_without_an_end(header, tmp_path):
+    ends = [SessionEnd("2026-01-01", ["interrupted"]), SessionEnd("2026-01-02", []), SessionEnd(None, []), None]
+    sources = [
+        write_run(tmp_path / str(n), replace(shard(header, 1, *header.plan), session=end)) for n, end in enumerate(ends)
+    ]
+    assert merge_runs(sources[:2], tmp_path / "ended").header.session == SessionEnd("2026-01-02", ["interrupted"])
+    assert merge_runs(sources[1:], tmp_path / "open").header.session == SessionEnd(None, [])
+
+
+def test_what_any_shard_planned_the_whole_planned(header, tmp_path):
+    one = write_run(tmp_path / "1", replace(header, planned_settings=["full"]))
+    two = write_run(tmp_path / "2", replace(header, planned_settings=["re"]))
+    assert merge_runs([two, one], tmp_path / "all").header.planned_settings == ["full", "re"]
 
 
 def test_runs_that_differ_are_refused_by_name_and_nothing_is_written(header, tmp_path, make_trial):
