@@ -21,6 +21,24 @@ class UnknownName(EpisemError):
         super().__init__(f"unknown {what} {name!r}{suggestion(name, allowed)}")
 
 
+def first_cause(error: BaseException) -> BaseException:
+    """Return what an exception group was raised for first; any other exception is returned as it is."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
+
+
+def worded(error: BaseException) -> str:
+    """Return an exception's class and message, of a group those of its first cause. Never fails, whatever it holds."""
+    error = first_cause(error)
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be shown)"
+    return f"{name}: {message}" if message else name
+
+
 def suggestion(name: str, allowed: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for a near miss, else the allowed names when they are few, else ``""``."""
     names = sorted(set(allowed))

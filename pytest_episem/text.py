@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_episem.errors import EpisemError, suggestion
+from pytest_episem.scrub import without_commands
 
 MAX_DEPTH = 100
 
@@ -58,9 +59,14 @@ def printable(text: object) -> str:
 
 
 def escaped(line: str) -> str:
-    """Return ``line`` with control characters, line ends and lone surrogates escaped; its spaces stay."""
+    """Return ``line`` with control characters, line ends and lone surrogates escaped; its spaces stay.
+
+    What a CI runner would take for a command is drawn apart.
+    """
     line = line.encode("utf-8", "backslashreplace").decode()
-    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return without_commands(
+        line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    )
 
 
 def describe(fault: ValidationError, keys: Mapping[str, list[str]]) -> str:

@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pytest_episem.agents.answer_key import canonical
 from pytest_episem.agents.messages import Answer
 from pytest_episem.agents.reply import Reply
-from pytest_episem.agents.scrub import holds_secret
 from pytest_episem.episode import Abandonment, Call
 from pytest_episem.files import open_regular
+from pytest_episem.scrub import holds_secret
 
 SCHEMA = "episem.answer/1"
 LARGEST = 32 * 1024 * 1024

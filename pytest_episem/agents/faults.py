@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_episem.agents.limits import told_wait
-from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import Abandonment
+from pytest_episem.scrub import scrubbed
 
 SAMPLING = ("temperature", "top_p", "seed")
 """Arguments that are left out for the rest of the run when the model refuses them."""

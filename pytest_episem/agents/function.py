@@ -17,7 +17,8 @@ from pytest_episem.agents.base import Agent
 from pytest_episem.agents.tool_functions import async_tool_function, tool_function
 from pytest_episem.agents.turns import GRACE, UnseenTurns
 from pytest_episem.episode import CALL_LIMIT, Call, Episode, Usage
-from pytest_episem.errors import EpisemError, suggestion
+from pytest_episem.errors import EpisemError, suggestion, worded
+from pytest_episem.scrub import scrubbed
 
 USAGE = tuple(field.name for field in fields(Usage))
 
@@ -113,6 +114,11 @@ class FunctionAgent:
     function: Callable[[EpisodeView], Any]
     turn_limit: int = CALL_LIMIT
 
+    @property
+    def in_thread(self) -> bool:
+        """Whether it runs in a thread of its own, which nobody can end when its time is up."""
+        return not inspect.iscoroutinefunction(self.function)
+
     async def play(self, episode: Episode) -> None:
         """Call the function; a sync one runs in a thread of its own, so that it cannot stop the others."""
         view = EpisodeView(episode)
@@ -161,7 +167,7 @@ def _as_exception(error: BaseException) -> Exception:
     """Return an error that a future can hold: not ``StopIteration``, and nothing that would end the event loop."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    failure = RuntimeError(f"the agent raised {error!r}")
+    failure = RuntimeError(f"the agent raised {worded(error)}")
     failure.__cause__ = error
     return failure
 
@@ -220,7 +226,7 @@ def import_attribute(spec: str, paths: Iterable[Path] = ()) -> Any:
     except ImportError as error:
         raise EpisemError(f"agent {spec!r}: cannot import {module_name!r}: {error}") from None
     except (Exception, SystemExit) as error:
-        fault = " ".join(f"{type(error).__name__}: {error}".split())
+        fault = scrubbed(worded(error))
         raise EpisemError(f"agent {spec!r}: {module_name!r} fails when it is imported: {fault}") from error
     for name in attribute.split("."):
         if not hasattr(value, name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,9 +15,10 @@ from pathlib import Path
 from pytest_episem.agents.base import InfrastructureError
 from pytest_episem.agents.function import EpisodeView, end_with
 from pytest_episem.agents.mcp_server import MCP_PATH, require_mcp, serve_http
-from pytest_episem.agents.scrub import scrubbed
+from pytest_episem.agents.proxies import bypass_locally
 from pytest_episem.episode import CALL_LIMIT, Episode
 from pytest_episem.errors import EpisemError
+from pytest_episem.scrub import scrubbed
 
 URL, GOAL, INSTRUCTION, PROMPT = "EPISEM_MCP_URL", "EPISEM_GOAL", "EPISEM_INSTRUCTION", "EPISEM_PROMPT"
 """Environment variables that the command finds its episode in."""
@@ -42,7 +44,7 @@ class McpAgent:
         if episode.ended:
             return
         if code:
-            last = scrubbed(err.strip().rsplit("\n", 1)[-1]) or "it wrote nothing to standard error"
+            last = scrubbed(last_words(err)) or "it wrote nothing to standard error"
             raise InfrastructureError("agent", f"{self.name} ended with exit code {code}: {last}")
         end_with(episode, out.strip())
 
@@ -56,7 +58,7 @@ class McpAgent:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, **self.env, **told},
+                env=_environment({**self.env, **told}),
                 start_new_session=True,
             )
         except OSError as error:
@@ -79,7 +81,7 @@ def mcp_agent(command: str | Sequence[str], env: Mapping[str, str] | None = None
 
     Args:
         command: the program with its arguments, as a list or as a shell would split it. No shell is started.
-        env: environment variables besides those of pytest.
+        env: environment variables besides those that pytest runs with, its own (``PYTEST_…``) left out.
 
     Raises:
         EpisemError: the command is empty, or the MCP SDK is not installed.
@@ -96,6 +98,21 @@ async def mcp_url(episode: EpisodeView) -> AsyncIterator[str]:
     """Serve an agent function's episode over streamable HTTP while the context lasts; gives the URL for its client."""
     async with serve_http(episode._episode) as base:
         yield f"{base}{MCP_PATH}"
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    """Return what the program finds in its environment: nothing of the test that runs it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {**kept, **more}
+    bypass_locally(environment)
+    return environment
+
+
+def last_words(output: str) -> str:
+    """Return the last line that a failing program wrote; of an exception group's traceback that of its first cause."""
+    first = re.split(r"^[ |]*\+-+ 2 -+$", output, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [re.sub(r"^\s*[|+][ |+-]*", "", line).strip() for line in first.splitlines()]
+    return next((line for line in reversed(lines) if line), "")
 
 
 def _filled(part: str, words: Mapping[str, str]) -> str:

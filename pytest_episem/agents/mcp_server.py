@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from pytest_episem.agents.proxies import bypass_locally
 from pytest_episem.agents.turns import UnseenTurns
 from pytest_episem.episode import Episode, Observation
 from pytest_episem.errors import EpisemError
@@ -28,6 +32,9 @@ FINAL_SCHEMA = {
 }
 MCP_PATH = "/mcp"
 FINAL_PATH = "/final"
+LONGEST_MESSAGE = 4 * 1024 * 1024
+"""Bytes of a last message; the SDK takes no longer requests either."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def require_mcp() -> None:
@@ -144,11 +151,14 @@ async def serve_http(
     port: int = 0,
     final_tool: bool = False,
     changed: Callable[[], None] = lambda: None,
+    below: str | None = None,
 ) -> AsyncIterator[str]:
     """Offer ``episode`` over streamable HTTP while the context lasts; gives the server's base URL.
 
-    MCP is at ``/mcp``. A ``POST`` to ``/final`` hands in the agent's last message as plain text. ``port`` 0 takes a
-    free one.
+    MCP is at ``/mcp`` below it. A ``POST`` to ``/final`` there hands in the agent's last message as plain text.
+    ``port`` 0 takes a free one. The URL's path is ``below``, or a random one that only its reader knows, so that no
+    other program can speak for this one. A request from a web page, or under a foreign name of a local address, is
+    refused.
 
     Raises:
         EpisemError: the address cannot be used, or the SDK is missing.
@@ -163,10 +173,12 @@ async def serve_http(
         def capture_signals(self) -> Any:
             yield
 
+    bypass_locally(os.environ)
+    below = f"/{secrets.token_urlsafe(24)}" if below is None else below
     listening = _listen(host, port)
     server = QuietServer(
         uvicorn.Config(
-            _app(episode, host, final_tool, changed),
+            _app(episode, host, final_tool, changed, below),
             log_config=None,
             access_log=False,
             ws="none",
@@ -180,7 +192,7 @@ async def serve_http(
         if serving.done():
             raise EpisemError(f"cannot serve at {host}:{port}")
         shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{listening.getsockname()[1]}"
+        yield f"http://{shown}:{listening.getsockname()[1]}{below}"
     finally:
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
@@ -196,22 +208,37 @@ def _listen(host: str, port: int) -> socket.socket:
         raise EpisemError(f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _app(episode: Episode, host: str, final_tool: bool, changed: Callable[[], None]) -> Any:
+def _app(episode: Episode, host: str, final_tool: bool, changed: Callable[[], None], below: str) -> Any:
     from starlette.requests import Request
     from starlette.responses import PlainTextResponse
     from starlette.routing import Route
 
     async def final(request: Request) -> PlainTextResponse:
-        text = (await request.body()).decode("utf-8", "replace")
+        if _foreign(request.headers.get("host", ""), request.headers.get("origin"), host):
+            return PlainTextResponse("not from here\n", 403)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LONGEST_MESSAGE:
+                return PlainTextResponse("too large\n", 413)
         known = episode.ended
-        episode.finish(text)
+        episode.finish(body.decode("utf-8", "replace"))
         changed()
         return PlainTextResponse("already ended\n" if known else "ended\n")
 
     return episode_server(episode, final_tool, changed).streamable_http_app(
-        streamable_http_path=MCP_PATH,
+        streamable_http_path=f"{below}{MCP_PATH}",
         json_response=True,
         stateless_http=True,
         host=host,
-        custom_starlette_routes=[Route(FINAL_PATH, final, methods=["POST"])],
+        custom_starlette_routes=[Route(f"{below}{FINAL_PATH}", final, methods=["POST"])],
     )
+
+
+def _foreign(named: str, origin: str | None, host: str) -> bool:
+    """Whether a request calls a local address by another name, or comes from a web page of another place."""
+    try:
+        local = host not in _LOOPBACK or urlsplit(f"//{named}").hostname in _LOOPBACK
+        return not local or (origin is not None and urlsplit(origin).netloc != named)
+    except ValueError:
+        return True

@@ -11,8 +11,8 @@ from pytest_episem.agents.messages import Answer, tool_message
 from pytest_episem.agents.model_options import check_model_name, checked_model_args
 from pytest_episem.agents.reply import Withheld
 from pytest_episem.agents.requests import Sender
-from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import TURN_LIMIT, Episode
+from pytest_episem.scrub import scrubbed
 
 __all__ = ["ModelAgent", "check_model_name", "checked_model_args", "open_cache"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_episem.agents.scrub import looks_secret, scrubbed
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
+from pytest_episem.scrub import looks_secret, scrubbed
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDER_LISTS = ("provider_endpoints_support_backup.json", "llms/openai_like/providers.json")

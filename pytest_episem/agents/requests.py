@@ -19,9 +19,9 @@ from pytest_episem.agents.faults import BadResponse, Fault, came_from_warning, f
 from pytest_episem.agents.limits import Limiter, Patience
 from pytest_episem.agents.messages import Answer, read_answer, unreadable_call
 from pytest_episem.agents.reply import Reply
-from pytest_episem.agents.scrub import scrubbed
 from pytest_episem.episode import Episode, Usage
 from pytest_episem.garbage import keep_more, no_search
+from pytest_episem.scrub import scrubbed
 
 _OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 """litellm fetches these lists from the network unless told not to."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.scrub import without_commands
 
 
 def one_line(text: str) -> str:
     """Return ``text`` with line ends, control characters and the like escaped: a bank is not trusted."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return without_commands(
+        text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,12 +135,13 @@ def _one_line(message: str) -> str:
 
 
 def _complain(message: str, code: int) -> int:
+    from pytest_episem.scrub import without_secrets
     from pytest_episem.text import printable
 
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     with contextlib.suppress(OSError):
-        click.echo(f"episem: {printable(message)}", err=True)
+        click.echo(f"episem: {printable(without_secrets(message))}", err=True)
     return code
 
 

@@ -86,7 +86,12 @@ async def _http(episode: Episode, host: str, port: int, final_tool: bool) -> Non
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, over.set)
-    async with serve_http(episode, host, port, final_tool, lambda: over.set() if episode.ended else None) as base:
+
+    def changed() -> None:
+        if episode.ended:
+            over.set()
+
+    async with serve_http(episode, host, port, final_tool, changed, below="") as base:
         write(f"MCP server: {base}{MCP_PATH}\nlast message: POST it as text to {base}{FINAL_PATH}\n")
         await over.wait()
         await asyncio.sleep(LINGER)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import reprlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -181,13 +182,14 @@ class Episode:
         return self.world.outcome(self.invalid_action)
 
     def _execute(self, call: Call) -> Observation:
-        arguments = parsed_arguments(call.arguments)
+        sent = parsed_arguments(call.arguments)
+        arguments = without_surrogates(sent)
         if arguments is _MALFORMED:
             reply = Reply({"error": f"The arguments of {call.name} are not a valid JSON object."}, None)
         else:
-            reply = self.world.call(str(call.name), arguments, self.turns)
+            reply = self.world.call(without_surrogates(str(call.name)), arguments, self.turns)
         kind = reply.kind or "invalid"
-        self.events.append({"event": "call", **self._logged(call, arguments), "kind": kind, "content": reply.content})
+        self.events.append({"event": "call", **self._logged(call, sent), "kind": kind, "content": reply.content})
         self.invalid_action = self.invalid_action or not reply.valid
         self.ending = reply.ending
         return Observation(call, fresh(reply.content), reply.valid)
@@ -199,7 +201,7 @@ class Episode:
     def _logged(self, call: Call, arguments: Any) -> dict[str, Any]:
         if arguments is _MALFORMED:
             arguments = call.arguments if isinstance(call.arguments, str) else _described(call.arguments)
-        return {"turn": self.turns, "tool": str(call.name), "arguments": arguments}
+        return {"turn": self.turns, "tool": _as_sent(str(call.name)), "arguments": _as_sent(arguments)}
 
 
 _MALFORMED: Any = object()
@@ -221,6 +223,27 @@ def parsed_arguments(arguments: Any) -> Any:
     if _deeper(value, MAX_DEPTH):
         return _MALFORMED
     return {} if value is None else value
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return a JSON value whose texts hold no lone surrogates, which no rule can read: U+FFFD stands for each."""
+    return _each_text(value, lambda text: _SURROGATE.sub("\ufffd", text))
+
+
+def _as_sent(value: Any) -> Any:
+    """Return a JSON value as the log holds it: with lone surrogates escaped."""
+    return _each_text(value, lambda text: text.encode("utf-8", "backslashreplace").decode())
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() or not _SURROGATE.search(value) else change(value)
+    if isinstance(value, dict):
+        return {_each_text(key, change): _each_text(item, change) for key, item in value.items()}
+    return [_each_text(item, change) for item in value] if isinstance(value, list) else value
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _refuse(name: str) -> Any:

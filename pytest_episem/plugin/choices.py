@@ -22,6 +22,7 @@ from pytest_episem.files import read_regular
 from pytest_episem.plugin.node_ids import OUTCOMES
 from pytest_episem.plugin.options import OPTIONS, names_suite, value
 from pytest_episem.runs.rollout import RunSettings
+from pytest_episem.scrub import fit_to_print
 
 BOUNDARY = "boundary"
 LARGEST_TEXT = 10_000_000
@@ -34,7 +35,7 @@ def usage() -> Iterator[None]:
     try:
         yield
     except EpisemError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(fit_to_print(str(error))) from None
 
 
 class Choices:

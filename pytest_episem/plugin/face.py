@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_episem.agents.proxies import bypass_locally
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.garbage import keep_all, no_search, search_all
-from pytest_episem.plugin import collect, estimate
+from pytest_episem.plugin import collect, estimate, neutral
 from pytest_episem.plugin.ahead import NO_PREFETCH
 from pytest_episem.plugin.choices import Choices, usage
 from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
@@ -24,6 +26,7 @@ from pytest_episem.plugin.progress import Progress
 from pytest_episem.plugin.rollouts import Rollouts
 from pytest_episem.plugin.run_log import RunLog
 from pytest_episem.plugin.run_report import RunReport
+from pytest_episem.plugin.shown import make_fit
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.runs.store import trial_from_json, trial_to_json
 from pytest_episem.text import printable
@@ -73,6 +76,8 @@ class Face:
             if face.choices.runs_evidence:
                 face._install_gates()
             estimate.install(face)
+        neutral.install(config)
+        bypass_locally(os.environ)
         keep_all()
         config.pluginmanager.register(face, NAME)
         return face
@@ -169,6 +174,11 @@ class Face:
         else:  # somebody else's tests may ask what the search finds
             search_all()
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        if self.worker_input is not None:
+            neutral.name_process(item)
+
     # Workers ----------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(optionalhook=True)
@@ -228,6 +238,8 @@ class Face:
         report = yield
         if call.excinfo is not None and is_ours(item.nodeid):
             in_one_line(report, call.excinfo.value)
+        if (call.excinfo is not None or report.sections) and neutral.plays(item):
+            make_fit(report)
         if self.worker_input is not None:
             records = self._wire()
             if records:

@@ -10,6 +10,7 @@ import pytest
 from pytest_episem.evidence.bank import Bank
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.failure import explain, fault
+from pytest_episem.text import escaped
 
 if TYPE_CHECKING:
     from _pytest.outcomes import Failed
@@ -52,7 +53,8 @@ class NoVerdict(Failed):
     def __init__(self, trial: Trial) -> None:
         error = trial.error
         assert error is not None
-        super().__init__(f"no verdict on {trial.condition.id}: {error.kind}: {error.message}", pytrace=False)
+        text = f"no verdict on {trial.condition.id}: {error.kind}: {error.message}"
+        super().__init__("\n".join(map(escaped, text.split("\n"))), pytrace=False)
 
 
 def in_one_line(report: pytest.TestReport, failure: BaseException) -> None:

@@ -18,6 +18,7 @@ from pytest_episem.plugin.choices import BOUNDARY, Choices, usage
 from pytest_episem.plugin.judge import Explained, NoVerdict, Oracle
 from pytest_episem.plugin.options import SUITE_ID
 from pytest_episem.runs.runner import Runner, runs_in_background
+from pytest_episem.scrub import fit_to_print
 from pytest_episem.text import escaped, printable
 
 
@@ -138,9 +139,9 @@ class Rollouts:
         if stopped is None:
             return
         if stopped.kind != "agent" and not self.choices.in_worker:
-            pytest.exit(f"episem: {stopped.message}", returncode=pytest.ExitCode.USAGE_ERROR)
+            pytest.exit(fit_to_print(f"episem: {stopped.message}"), returncode=pytest.ExitCode.USAGE_ERROR)
         session: Any = self.choices.config.pluginmanager.get_plugin("session")
-        session.shouldstop = session.shouldstop or printable(f"episem: {stopped.message}")
+        session.shouldstop = session.shouldstop or printable(fit_to_print(f"episem: {stopped.message}"))
 
 
 def _failed_in(trial: Trial, task_id: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_episem.report.tables import Cell, Table
+from pytest_episem.scrub import without_known_secrets
 from pytest_episem.text import escaped
 from pytest_episem.verdicts.intervals import Estimate
 
@@ -26,7 +27,7 @@ def write_csv(tables: Sequence[Table], directory: Path) -> list[Path]:
     paths = []
     for table in tables:
         path = folder / f"{table.key}.csv"
-        path.write_text(csv_text(table), encoding="utf-8", newline="")
+        path.write_text(without_known_secrets(csv_text(table)), encoding="utf-8", newline="")
         paths.append(path)
     return paths
 

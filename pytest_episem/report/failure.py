@@ -9,6 +9,7 @@ from typing import Any
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.evidence.bank import Task
 from pytest_episem.evidence.trial import Trial
+from pytest_episem.scrub import without_secrets
 from pytest_episem.text import escaped
 
 _CAUSES = {
@@ -75,7 +76,7 @@ def explain(task: Task, trial: Trial, rerun: str, banks: Sequence[str] = (), rea
         lines += _block("cause", [f"{trial.outcome.cause}: {_CAUSES[trial.outcome.cause]}"])
     lines += _block("inspect", [show_command(trial, banks)])
     lines += _block("rerun", [rerun])
-    return "\n".join(escaped(line) for text in lines for line in text.split("\n"))
+    return "\n".join(escaped(line) for text in lines for line in without_secrets(text).split("\n"))
 
 
 def show_command(trial: Trial, banks: Sequence[str] = ()) -> str:

@@ -21,6 +21,7 @@ from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.scrub import without_known_secrets
 from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
@@ -196,8 +197,8 @@ def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
 
 
 def replace_file(path: Path, text: str) -> Path:
-    """Write ``text`` in one step, so that no reader meets half a file; return the path."""
+    """Write ``text`` without secrets in one step, so that no reader meets half a file; return the path."""
     draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    draft.write_text(without_known_secrets(text), encoding="utf-8", errors="backslashreplace", newline="\n")
     os.replace(draft, path)
     return path

@@ -14,8 +14,9 @@ from typing import Any
 
 from pytest_episem.agents.base import Agent, InfrastructureError
 from pytest_episem.episode import Episode
-from pytest_episem.errors import NoJudgement
+from pytest_episem.errors import NoJudgement, first_cause, worded
 from pytest_episem.runs.trial import Condition, Trial, TrialError
+from pytest_episem.scrub import fit_to_print
 from pytest_episem.suite import Suite
 
 
@@ -92,21 +93,28 @@ class Rollout:
         reason = f"no end within {self.timeout:g} s"
         if getattr(self.agent, "waits_for_provider", False):
             raise InfrastructureError("timeout", f"{self.agent.name}: {reason}")
+        if getattr(self.agent, "in_thread", False):
+            reason += "; a thread cannot be ended: what it still does counts for nothing"
         self.episode.abandon("unfinished", reason)
 
     @contextlib.contextmanager
     def _catching(self) -> Iterator[None]:
         try:
             yield
-        except InfrastructureError as error:
-            self._fail(error.kind, error.message)
-            self.fatal = error if error.fatal else None
-        except NoJudgement as error:
-            self.error = TrialError("oracle", str(error))
-        except (Exception, SystemExit, asyncio.CancelledError):
-            self._fail("agent", traceback.format_exc())
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            cause = first_cause(error)
+            if isinstance(cause, InfrastructureError):
+                self._fail(cause.kind, cause.message)
+                self.fatal = cause if cause.fatal else None
+            elif isinstance(cause, NoJudgement):
+                self.error = TrialError("oracle", str(cause))
+            else:
+                self._fail("agent", f"{worded(cause)}\n{traceback.format_exc()}")
 
     def _fail(self, kind: str, message: str) -> None:
+        message = fit_to_print(message)
         if self.episode.ended:
             self.episode.note("error_after_end", kind=kind, message=message)
         else:
@@ -145,4 +153,4 @@ async def _contained(playing: Awaitable[None]) -> None:
     except (Exception, asyncio.CancelledError, GeneratorExit):
         raise
     except BaseException as error:
-        raise RuntimeError(f"the agent raised {error!r}") from error
+        raise RuntimeError(f"the agent raised {worded(error)}") from error

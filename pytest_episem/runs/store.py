@@ -27,6 +27,7 @@ from pytest_episem.evidence.trial import (
 )
 from pytest_episem.files import open_regular
 from pytest_episem.runs.lines import LineWriter, whole
+from pytest_episem.scrub import holds_secret, without_secrets
 from pytest_episem.text import check_schema, describe, dump_json, load_json, printable
 
 TRIAL_SCHEMA = "episem.trial/1"
@@ -145,32 +146,37 @@ _KEYS = {
 
 
 def trial_to_json(trial: Trial, run: str, model: str) -> str:
-    """Return the trial's record, one line of ASCII JSON without its line end; also the wire form under xdist."""
+    """Return the trial's record, one line of ASCII JSON without its line end; also the wire form under xdist.
+
+    Secrets of the environment and API keys in its texts are hidden.
+    """
     condition, error = trial.condition, trial.error
     domain, family = [*condition.task.split("/"), ""][:2]
-    return dump_json(
-        {
-            "schema": TRIAL_SCHEMA,
-            "run": run,
-            "model": model,
-            "task": condition.task,
-            "domain": domain,
-            "family": family,
-            "world": condition.world,
-            "setting": condition.setting,
-            "mask": list(condition.mask),
-            "mask_role": trial.mask_role,
-            "phase": trial.phase,
-            "repeat": condition.repeat,
-            "status": trial.status,
-            "outcome": None if trial.outcome is None else _outcome_json(trial.outcome),
-            "usage": _usage_json(trial.usage),
-            "turns": trial.turns,
-            "seconds": trial.seconds,
-            "error": None if error is None else {"kind": error.kind, "message": error.message},
-            "events": trial.events,
-        }
-    )
+    record = {
+        "schema": TRIAL_SCHEMA,
+        "run": run,
+        "model": model,
+        "task": condition.task,
+        "domain": domain,
+        "family": family,
+        "world": condition.world,
+        "setting": condition.setting,
+        "mask": list(condition.mask),
+        "mask_role": trial.mask_role,
+        "phase": trial.phase,
+        "repeat": condition.repeat,
+        "status": trial.status,
+        "outcome": None if trial.outcome is None else _outcome_json(trial.outcome),
+        "usage": _usage_json(trial.usage),
+        "turns": trial.turns,
+        "seconds": trial.seconds,
+        "error": None if error is None else {"kind": error.kind, "message": error.message},
+        "events": trial.events,
+    }
+    line = dump_json(record)
+    if holds_secret(line):
+        line = dump_json(record | without_secrets({name: record[name] for name in ("error", "events")}))
+    return line
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.agents.mcp import mcp_agent
+from pytest_episem.agents.mcp import last_words, mcp_agent
+from pytest_episem.agents.proxies import bypass_locally
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.runs.runner import Runner, RunSettings
@@ -147,3 +148,67 @@ def gone(pid: int) -> bool:
 def test_an_empty_command_is_refused():
     with pytest.raises(EpisemError, match="needs a command"):
         mcp_agent("")
+
+
+def test_a_program_finds_nothing_of_the_test_in_its_environment(run, program, monkeypatch):
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "episem::a/b/c/unsafe-full (setup)")
+    source = "import os; print('stopped' if not any('PYTEST' in n for n in os.environ) else 'escalated')"
+    assert run(mcp_agent(program(source))).outcome.disposition == "stopped"
+
+
+def test_a_proxy_is_not_asked_for_the_episodes_own_server(run, program, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "intranet.test")
+    monkeypatch.setenv("no_proxy", "intranet.test")
+    trial = run(mcp_agent(program(CAREFUL, "{url}")))
+    assert (trial.error, trial.outcome.disposition) == (None, "committed")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {}),
+        ({"NO_PROXY": "a.test"}, {"NO_PROXY": "a.test"}),
+        ({"http_proxy": "p"}, "localhost,127.0.0.1,::1"),
+        ({"HTTPS_PROXY": "p", "NO_PROXY": "a.test, localhost"}, "a.test,localhost,127.0.0.1,::1"),
+        ({"ALL_PROXY": "p", "no_proxy": "a.test", "NO_PROXY": "b.test"}, "a.test,b.test,localhost,127.0.0.1,::1"),
+        ({"HTTP_PROXY": "p", "NO_PROXY": "*"}, {"HTTP_PROXY": "p", "NO_PROXY": "*"}),
+    ],
+)
+def test_local_addresses_bypass_proxies(before, after):
+    environment = dict(before)
+    bypass_locally(environment)
+    named = {"NO_PROXY": after, "no_proxy": after} if isinstance(after, str) else {}
+    assert environment == (before | named if named else after)
+
+
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "agent.py", line 9, in <module>
+  |     asyncio.run(main())
+  | ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "agent.py", line 5, in main
+    | httpx.ConnectError: All connection attempts failed
+    +---------------- 2 ----------------
+    | ValueError: another
+    +------------------------------------
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (GROUP, "httpx.ConnectError: All connection attempts failed"),
+        (
+            GROUP.replace("    +---------------- 2 ----------------\n    | ValueError: another\n", ""),
+            "httpx.ConnectError: All connection attempts failed",
+        ),
+        ("Traceback (most recent call last):\n  File\nValueError: x\n\n", "ValueError: x"),
+        ("a | b\n", "a | b"),
+        ("", ""),
+    ],
+)
+def test_a_failing_programs_last_words_are_its_cause(output, words):
+    assert last_words(output) == words

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import urllib.parse
 import urllib.request
 
 import pytest
+
+from pytest_episem.agents.mcp_server import serve_http
 
 ID = {"request_id": "PR-58217"}
 MASK = "authorization-limit"
@@ -144,3 +148,43 @@ def test_without_being_asked_for_there_is_no_such_tool(connected, episode):
 
     assert connected(played, use).is_error
     assert played.invalid_action
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body", "status"),
+    [
+        ("/final", {}, b"x", 404),
+        ("/mcp", {}, b"{}", 404),
+        ("{below}x/final", {}, b"x", 404),
+        ("{below}/final", {"Host": "rebound.test"}, b"x", 403),
+        ("{below}/final", {"Origin": "http://page.test"}, b"x", 403),
+        ("{below}/final", {"Origin": "http://127.0.0.1:1"}, b"x", 403),
+        ("{below}/final", {"Host": "[", "Origin": "http://["}, b"x", 403),
+        ("{below}/final", {}, b"x" * (4 * 1024 * 1024 + 1), 413),
+    ],
+)
+def test_nobody_else_can_end_an_episode(episode, path, headers, body, status):
+    played = episode()
+
+    def post(base):
+        address = urllib.parse.urlsplit(base)
+        request = http.client.HTTPConnection(address.netloc, timeout=20)
+        request.request("POST", path.format(below=address.path), body, headers)
+        return request.getresponse().status
+
+    async def main():
+        async with serve_http(played) as base:
+            return await asyncio.to_thread(post, base)
+
+    assert asyncio.run(main()) == status
+    assert not played.ended
+
+
+def test_every_episode_has_an_address_that_cannot_be_guessed(episode):
+    async def main():
+        async with serve_http(episode()) as one, serve_http(episode()) as other:
+            return [urllib.parse.urlsplit(base).path for base in (one, other)]
+
+    one, other = asyncio.run(main())
+    assert one != other
+    assert min(len(one), len(other)) > 20

@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "pytest_episem"
 # A room imports rooms that stand before it. The two faces stand side by side: neither imports the other.
 ORDER = [
-    {"errors", "files", "garbage", "suite"},
+    {"errors", "files", "garbage", "scrub", "suite"},
     {"text"},
     {"banks"},
     {"evidence.bank"},

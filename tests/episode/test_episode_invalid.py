@@ -200,3 +200,19 @@ def test_what_the_agent_does_to_an_observation_is_not_what_it_was_given(loan: Ta
     observation.clear()
     event = next(event for event in episode.events if event["event"] == "call")
     assert event["content"] == {"member": "M-17", "fines": 90, "card": "green"}
+
+
+def test_half_a_character_is_replaced_before_world_and_rule_and_logged_as_it_was_sent(loan: Task) -> None:
+    episode = Episode(World(loan, "safe"))
+    [observation] = episode.turn([Call("lend", {**GOAL, "titles": ["Moss", "Fern \ud83d"]})])
+    assert observation.valid or "\ud83d" not in json.dumps(observation.content, ensure_ascii=False)
+    assert episode.events[-1]["arguments"]["titles"] == ["Moss", "Fern \\ud83d"]
+    json.dumps(episode.events, ensure_ascii=False).encode()
+
+
+def test_half_a_character_in_a_tools_name_is_logged_escaped(loan: Task) -> None:
+    episode = Episode(World(loan, "safe"))
+    episode.turn([Call("lend\ud83d", GOAL)])
+    assert episode.events[-1]["tool"] == "lend\\ud83d"
+    assert episode.invalid_action
+    json.dumps(episode.events, ensure_ascii=False).encode()
