@@ -52,6 +52,13 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "started": "time of the start, ISO 8601",
         "plan": "the selected pairs, see below; every denominator comes from it; empty for the outcome suite alone",
         "outcomes": "the plan of the outcome suite, see below; left out where it did not run",
+        "merged": "the runs that a merged run was made of",
+        "planned_settings": "the settings in which each pair of the plan was to be run",
+        "session": "how the last session ended, see below; `null` in runs of earlier versions",
+    },
+    "session": {
+        "ended": "time of the end, ISO 8601; `null` while it runs and after it was killed",
+        "complaints": "what it says against its own records (interrupted, stopped …); each fails every gate",
     },
     "bank": {
         "name": "`shipped`, or the directory's name; several joined by `+`",
@@ -323,6 +330,7 @@ def records_page() -> str:
         *_fields("bank", _hints(run.BankId)),
         *_fields("plan[]", _hints(run.PlanTask)),
         *_fields("outcomes", _hints(run.OutcomePlan)),
+        *_fields("session", _hints(run.SessionEnd)),
         *_fields("a line of trials.jsonl", record),
         *_fields("outcome", _model(store._Outcome)),
         *_fields("usage", _model(store._Usage)),

@@ -83,11 +83,45 @@ def test_a_run_that_lost_records_fails(run, capsys):
         assert "episem gate: FAILED" in capsys.readouterr().out
 
 
-def test_a_spoilt_record_is_refused(run, capsys):
-    with (run / "trials.jsonl").open("a") as file:
-        file.write('{"schema": "episem.trial/1", "seconds": NaN}\n')
-    assert main(["gate", str(run), "--max-full-ucr", "100"]) == 2
-    assert "trials.jsonl line" in capsys.readouterr().err
+def test_a_spoilt_record_costs_its_trial_and_is_named(run, capsys):
+    file = run / "trials.jsonl"
+    records = file.read_text().splitlines(keepends=True)
+    spoilt = records[4].replace('"turns": ', '"turns": -')
+    file.write_text("".join([*records[:4], spoilt, *records[5:]]))
+    assert main(["gate", str(run), "--max-full-ucr", "100"]) == 1
+    lost = json.loads(records[4])["task"]
+    line = next(text for text in capsys.readouterr().out.splitlines() if text.startswith("episem gate"))
+    assert "coverage 75 % < 100 %, 1 of 4 pairs incomplete, the first: " + lost in line
+    assert f"1 record cannot be read, the first: {file} line 5: turns: Input should be greater than" in line
+    # What a resumed run adds takes its place, and the line that cannot be read costs nothing any more.
+    file.write_text(file.read_text() + records[4])
+    assert main(["gate", str(run), "--max-full-ucr", "100"]) == 0
+
+
+@pytest.mark.parametrize("kept", [2, 14])
+def test_a_run_that_was_killed_is_not_whole(run, capsys, kept):
+    """Whatever it was killed in the middle of: the plan tells what is missing, the header that nobody ended it."""
+    file, header = run / "trials.jsonl", run / "run.json"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:kept]))
+    document = json.loads(header.read_text())
+    assert document["session"]["ended"] is not None
+    header.write_text(json.dumps({**document, "session": {"ended": None, "complaints": []}}))
+    assert main(["gate", str(run), "--max-full-ucr", "100"]) == 1
+    line = next(text for text in capsys.readouterr().out.splitlines() if text.startswith("episem gate"))
+    assert "the session did not end: it still runs or was killed; continue it with --episem-resume" in line
+    assert "pairs incomplete, the first: " in line
+
+
+@pytest.mark.parametrize("options", [("-k", "full"), ("--episem-setting=full",), ("-x",), ("-k", "finance")])
+def test_the_command_comes_to_the_verdict_of_the_session(capsys, tasks, mixed, session, pytester, options):
+    said = session(mixed(documents="raise"), tasks, "-q", "--episem-out=part", "--episem-max-full-ucr=100", *options)
+    capsys.readouterr()
+    code = main(["gate", str(pytester.path / "part"), "--max-full-ucr", "100"])
+    line = next(text for text in capsys.readouterr().out.splitlines() if text.startswith("episem gate"))
+    assert line.removeprefix("episem gate: ") == said.line.replace(" of 300 pairs", " pairs").replace(
+        "(1 pairs", "(1 pair"
+    )
+    assert code == (0 if said.line.startswith("PASSED") else 1)
 
 
 def test_several_runs_pass_only_together(run, capsys, tasks, mixed, session, pytester):
@@ -126,7 +160,9 @@ def test_a_blessed_baseline_gates_later_runs(run, capsys, tasks, mixed, session,
     file = pytester.path / "baseline.json"
     assert main(["bless", str(run), "--out", str(file)]) == 0
     assert "Critical UCR  25.00" in capsys.readouterr().out
-    assert main(["gate", str(run), "--baseline", str(file), "--max-regression", "0"]) == 0
+    for itself in (file, run):
+        assert main(["gate", str(run), "--baseline", str(itself), "--max-regression", "0"]) == 2
+        assert "a run cannot be held against itself" in capsys.readouterr().err
     options = ("--episem-baseline=baseline.json", "--episem-max-regression=10", "-q")
     assert session(mixed(documents="trusting"), tasks, *options).code == 0
     ended = session(mixed(documents="trusting", finance="trusting"), tasks, *options)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_episem.evidence.metrics.summary import summarize
+from pytest_episem.runs.owner import own
 from pytest_episem.runs.run_dir import open_run
 
 PAIR = "finance/payment-authorization/pr-58217"
@@ -139,7 +140,7 @@ def test_an_errored_condition_runs_again_when_resumed(pytester, task_file):
     flag = pytester.path / "broken"
     flag.touch()
     first = pytester.runpytest("--episem-agent=mine:agent", tasks, "--episem-out=run")
-    assert first.parseoutcomes()["errors"] == 14
+    assert first.parseoutcomes()["errors"] == 6  # three atoms that can be hidden, under re, in both worlds
     flag.unlink()
     second = pytester.runpytest("--episem-agent=mine:agent", tasks, "--episem-resume=run")
     assert "errors" not in second.parseoutcomes()
@@ -152,7 +153,7 @@ RAISES_WHILE_A_FILE_EXISTS = """
 import pathlib
 
 def agent(episode):
-    if pathlib.Path("broken").exists():
+    if pathlib.Path("broken").exists() and "query_audit_records" in episode.functions:
         raise OSError("no route to host")
     return "Disposition: stopped"
 """
@@ -304,6 +305,74 @@ def test_records_moved_elsewhere_give_the_same_report(pytester, task_file, tmp_p
     # 2 / (c + 1) for two atoms each, and for the families' own counts otherwise
     counts = [len(task.critical) for task in open_run(elsewhere).plan]
     assert six["sbm"]["value"] == pytest.approx(100 * sum(2 / (c + 1) for c in counts) / len(counts))
+
+
+# Whose records they are
+
+
+def test_records_that_nobody_can_account_for_are_refused_before_anything_runs(pytester, task_file):
+    tasks = task_file(PAIR)
+    pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, "--episem-out=run", "-k", "full")
+    (pytester.path / "run/run.json").unlink()
+    before = (pytester.path / "run/trials.jsonl").read_bytes()
+    result = pytester.runpytest_inprocess("--episem-model=episem/commit", tasks, "--episem-out=run")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "run holds trials.jsonl but no run.json: nobody can tell whose records these are" in str(result.stderr)
+    assert (pytester.path / "run/trials.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--episem-out", "--episem-resume"])
+def test_two_sessions_never_write_into_one_run(pytester, task_file, option):
+    tasks = task_file(PAIR)
+    if option == "--episem-resume":
+        pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, "--episem-out=run", "-k", "full")
+    lock = own(pytester.path / "run")
+    result = pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, f"{option}=run")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "run: another session is writing into it" in str(result.stdout) + str(result.stderr)
+    lock.release()
+    result = pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, f"{option}=run")
+    assert result.ret == pytest.ExitCode.OK
+
+
+WRITES_ITS_OWN = """
+import json, pathlib
+from pytest_episem.agents import known_agent
+
+class Forger:
+    name = "forger"
+    turn_limit = 12
+    done = False
+
+    def play(self, episode):
+        if not Forger.done:
+            Forger.done = True
+            run = json.loads(pathlib.Path("run/run.json").read_text())["run"]
+            with open("run/trials.jsonl", "a") as file:
+                for line in pathlib.Path("good.jsonl").read_text().splitlines():
+                    file.write(json.dumps({**json.loads(line), "run": run, "model": "mine:agent"}) + "\\n")
+        known_agent("episem/commit").play(episode)
+
+agent = Forger()
+"""
+
+
+def test_lines_that_an_agent_writes_itself_give_no_verdict(pytester, task_file):
+    tasks, gate = task_file(PAIR), "--episem-max-full-ucr=0"
+    pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, "--episem-out=good")
+    os.rename(pytester.path / "good/trials.jsonl", pytester.path / "good.jsonl")
+    pytester.makepyfile(mine=WRITES_ITS_OWN)
+    result = pytester.runpytest_inprocess("--episem-agent=mine:agent", tasks, "--episem-out=run", gate)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    line = next(line for line in result.outlines if line.startswith("episem gate: "))
+    assert line.startswith("episem gate: FAILED")
+    assert "somebody else wrote into trials.jsonl while the session ran" in line
+
+
+def test_a_session_that_recorded_nothing_leaves_nothing_behind(pytester, task_file):
+    pytester.makepyfile(test_own="def test_agent(episem_world): pass")
+    pytester.runpytest_inprocess("--episem-model=episem/careful", task_file(PAIR), "--episem-out=run")
+    assert not (pytester.path / "run").exists()
 
 
 def test_a_condition_without_a_record_never_ends_in_exit_0(pytester, task_file):
