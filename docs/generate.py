@@ -26,8 +26,8 @@ from pytest_episem.plugin import MARKERS, fixtures, hookspecs
 from pytest_episem.plugin.options import OPTIONS, Option
 from pytest_episem.runs import run, store
 from pytest_episem.verdicts.intervals import Estimate
-from pytest_episem.workflows import records as outcome_records
-from pytest_episem.workflows import summary as outcome_summary
+from pytest_episem.workflows import records as workflow_records
+from pytest_episem.workflows import summary as workflow_summary
 from pytest_episem.workflows import verdict
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
@@ -50,8 +50,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "sampling arguments, repeats, controls",
         "search_seed": "seed of the order within a size of the boundary search",
         "started": "time of the start, ISO 8601",
-        "plan": "the selected pairs, see below; every denominator comes from it; empty for the outcome suite alone",
-        "outcomes": "the plan of the outcome suite, see below; left out where it did not run",
+        "plan": "the selected pairs, see below; every denominator comes from it; empty for the workflow suite alone",
+        "workflows": "the plan of the workflow suite, see below; left out where it did not run",
         "merged": "the runs that a merged run was made of",
         "planned_settings": "the settings in which each pair of the plan was to be run",
         "session": "how the last session ended, see below; `null` in runs of earlier versions",
@@ -73,7 +73,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "irrelevant": "ids of all its irrelevant atoms",
         "selected": "how many of its items were selected",
     },
-    "outcomes": {
+    "workflows": {
         "bank": "its bank, with keys as above; the hash is over the template files",
         "agent": "the name under which the controller stands in reports",
         "shield": "whether what is inadmissible was refused",
@@ -128,8 +128,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "error": {"kind": "what kind of fault", "message": "in one line; for an agent that raised, its traceback"},
 }
 OUTCOME_FIELDS: Mapping[str, Mapping[str, str]] = {
-    "a line of outcomes.jsonl": {
-        "schema": f"`{outcome_records.SCHEMA}`",
+    "a line of workflows.jsonl": {
+        "schema": f"`{workflow_records.SCHEMA}`",
         "run": "the run's name",
         "agent": "as in the plan",
         "domain": "its domain",
@@ -308,7 +308,7 @@ def validator_page() -> str:
         "What `episem validate` reports, row by row of the list that a bank must meet. A problem names file, instance, "
         "field and code.",
         table(("row", "code", "what is wrong"), rows),
-        "## The outcome suite\n\nA problem in a [workflow](../outcomes.md) names file, case, field and code.",
+        "## The workflow suite\n\nA problem in a [workflow](../workflows.md) names file, case, field and code.",
         table(("code", "what is wrong"), ((f"`{name}`", meaning) for name, meaning in OUTCOME_CODES.items())),
         "`episem validate --codes` prints the same list. Rows completed by a review are signed with `episem sign`; "
         "only the shipped bank must have the signatures.",
@@ -323,13 +323,13 @@ def records_page() -> str:
     record = {(field.alias or name): field.annotation for name, field in store._Record.model_fields.items()}
     parts = [
         "A run's directory holds `run.json`, written first, and `trials.jsonl`, one JSON object a line, appended as "
-        "trials end; a run of the outcome suite holds `outcomes.jsonl`, alike. Reading is strict: an unknown schema, "
+        "trials end; a run of the workflow suite holds `workflows.jsonl`, alike. Reading is strict: an unknown schema, "
         "key or type is refused with file and line; a torn last line is skipped and counted. Everything else in the "
         "directory is computed from these.",
         *_fields("run.json", header),
         *_fields("bank", _hints(run.BankId)),
         *_fields("plan[]", _hints(run.PlanTask)),
-        *_fields("outcomes", _hints(run.OutcomePlan)),
+        *_fields("workflows", _hints(run.WorkflowPlan)),
         *_fields("session", _hints(run.SessionEnd)),
         *_fields("a line of trials.jsonl", record),
         *_fields("outcome", _model(store._Outcome)),
@@ -338,13 +338,13 @@ def records_page() -> str:
         "## `events[]`",
         "Each has `event`, and `turn` where there is one; the rest depends on the event.",
         table(("event", "what"), ((f"`{name}`", meaning) for name, meaning in EVENTS.items())),
-        *_outcome_fields(),
+        *_workflow_fields(),
     ]
     return page("Records", *parts)
 
 
-def _outcome_fields() -> Iterator[str]:
-    record = {(field.alias or name): field.annotation for name, field in outcome_records._Record.model_fields.items()}
+def _workflow_fields() -> Iterator[str]:
+    record = {(field.alias or name): field.annotation for name, field in workflow_records._Record.model_fields.items()}
     kinds: Mapping[str, type] = {
         "trajectory": verdict.Trajectory,
         "world": World,
@@ -352,7 +352,7 @@ def _outcome_fields() -> Iterator[str]:
         "ledger[]": verdict.LedgerEntry,
         "verdict": verdict.Verdict,
     }
-    yield from _fields("a line of outcomes.jsonl", record, OUTCOME_FIELDS)
+    yield from _fields("a line of workflows.jsonl", record, OUTCOME_FIELDS)
     for name, kind in kinds.items():
         yield from _fields(name, _hints(kind), OUTCOME_FIELDS)
 
@@ -408,29 +408,29 @@ def report_page() -> str:
         "## An estimate",
         prose(Estimate.__doc__),
         "Its keys: " + ", ".join(f"`{name}`" for name in estimate) + ".",
-        *_outcome_report(),
+        *_workflow_report(),
     )
 
 
-def _outcome_report() -> Iterator[str]:
-    rows = _rows(outcome_summary.__doc__)
-    empty = outcome_summary.OutcomeSummary({}, (), (), False, True, outcome_summary.Row(""), {}, {})
+def _workflow_report() -> Iterator[str]:
+    rows = _rows(workflow_summary.__doc__)
+    empty = workflow_summary.WorkflowSummary({}, (), (), False, True, workflow_summary.Row(""), {}, {})
     if [f"``{key}``" for key in empty.to_dict()] != [left.strip() for left, _ in rows]:
-        raise SystemExit("docs/generate.py: outcomes/summary.py does not describe every key of the outcomes")
+        raise SystemExit("docs/generate.py: workflows/summary.py does not describe every key")
     yield (
-        "## The outcome suite\n\nA run that holds outcomes has one more key, `outcomes`; of a run that holds nothing "
-        "else it is the only one beside `schema`."
+        "## The workflow suite\n\nA run that holds workflows has one more key, `workflows`; of a run that holds "
+        "nothing else it is the only one beside `schema`."
     )
     yield table(("key", "holds"), ((prose(left), prose(right)) for left, right in rows))
-    yield f"The keys of `results` are {', '.join(f'`{name}`' for name in outcome_summary.COUNTS)}."
-    yield prose((outcome_summary.Row.__doc__ or "").partition("\n\n")[2])
-    decisions = inspect.cleandoc(outcome_summary.__doc__ or "").partition("Decisions where")[2].partition("\n\n")[2]
+    yield f"The keys of `results` are {', '.join(f'`{name}`' for name in workflow_summary.COUNTS)}."
+    yield prose((workflow_summary.Row.__doc__ or "").partition("\n\n")[2])
+    decisions = inspect.cleandoc(workflow_summary.__doc__ or "").partition("Decisions where")[2].partition("\n\n")[2]
     yield "\n".join(f"- {prose(item)}" for item in decisions.removeprefix("- ").split("\n- "))
     yield (
         'The report of several runs, `{"schema": "episem.reports/1", "reports": {name: report}}`, has '
-        "`outcome_comparison` with `savings`, a line a template and one for all, and `losses`."
+        "`workflow_comparison` with `savings`, a line a template and one for all, and `losses`."
     )
-    for kind in (outcome_summary.Saving, outcome_summary.Loss):
+    for kind in (workflow_summary.Saving, workflow_summary.Loss):
         yield prose(kind.__doc__)
 
 

@@ -1,4 +1,4 @@
-"""The thing that a name on the command line means: a task of the evidence suite or a workflow of the outcome suite."""
+"""The thing that a name on the command line means: a task of the evidence suite or a workflow of the workflow suite."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.cli.banks import SHIPPED, open_banks
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Task
-from pytest_episem.workflows.bank.load import Workflow, holds_evidence, holds_outcomes, open_outcomes, template_names
+from pytest_episem.workflows.bank.load import Workflow, holds_evidence, holds_workflows, open_workflows, template_names
 
-SUITES = ("evidence", "outcomes")
+SUITES = ("evidence", "workflows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def directory_of(bank: str) -> Path:
 
 def banks_with(suite: str, banks: tuple[str, ...]) -> list[str]:
     """Return those of the banks that hold a suite; of the shipped one where none is named."""
-    holds = holds_evidence if suite == "evidence" else holds_outcomes
+    holds = holds_evidence if suite == "evidence" else holds_workflows
     return [bank for bank in banks or (SHIPPED,) if holds(directory_of(bank))]
 
 
@@ -43,8 +43,8 @@ def find(name: str, banks: tuple[str, ...]) -> Task | Case:
     Raises:
         EpisemError: no such thing, with the nearest name of either suite, or several.
     """
-    asked = name.removeprefix("episem::").removeprefix("outcomes/")
-    workflows = {found: bank for bank in banks_with("outcomes", banks) for found in template_names(directory_of(bank))}
+    asked = name.removeprefix("episem::").removeprefix("workflows/")
+    workflows = {found: bank for bank in banks_with("workflows", banks) for found in template_names(directory_of(bank))}
     cases = _cases(asked, list(workflows))
     tasks = [] if asked in workflows or asked != name.removeprefix("episem::") else _tasks(asked, banks)
     found = [*tasks, *(workflow for workflow, _ in cases)]
@@ -52,7 +52,7 @@ def find(name: str, banks: tuple[str, ...]) -> Task | Case:
         raise EpisemError(f"{name!r} could be any of {', '.join(found)}")
     if cases:
         (workflow, case), *_ = cases
-        return Case(open_outcomes([workflows[workflow]]).workflow(workflow), case)
+        return Case(open_workflows([workflows[workflow]]).workflow(workflow), case)
     if tasks:
         return open_banks(banks_with("evidence", banks)).task(tasks[0])
     raise _unknown(name, asked, banks, list(workflows))
@@ -62,11 +62,11 @@ def find_task(name: str, banks: tuple[str, ...]) -> Task:
     """Return the task of the evidence suite that a name means.
 
     Raises:
-        EpisemError: no such thing, or a workflow of the outcome suite.
+        EpisemError: no such thing, or a workflow of the workflow suite.
     """
     found = find(name, banks)
     if isinstance(found, Case):
-        raise EpisemError(f"{found.workflow.template.id} is a workflow of the outcome suite; this needs a task")
+        raise EpisemError(f"{found.workflow.template.id} is a workflow of the workflow suite; this needs a task")
     return found
 
 

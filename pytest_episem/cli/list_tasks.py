@@ -14,7 +14,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.report.bank_view import LIST_SCHEMA, families_page, list_bank, tasks_page
 from pytest_episem.report.layout import heading, page, prose, text
 from pytest_episem.report.workflow_list import hint, list_workflows, workflows_page
-from pytest_episem.workflows.bank.load import open_outcomes, template_names
+from pytest_episem.workflows.bank.load import open_workflows, template_names
 
 ALL = "all"
 
@@ -28,7 +28,7 @@ ALL = "all"
 @click.option("--families", is_flag=True, help="One line a family instead of one a task.")
 @json_option
 def command(expression: str, suite: str | None, banks: tuple[str, ...], families: bool, as_json: bool) -> None:
-    """List tasks with how many critical and irrelevant facts and fixed conditions each has, or with --suite outcomes
+    """List tasks with how many critical and irrelevant facts and fixed conditions each has, or with --suite workflows
     the workflows with their cases and how many hidden worlds fit what is known.
 
     -k is matched against the names of the items that pytest would run, so that the column of conditions says how
@@ -39,7 +39,7 @@ def command(expression: str, suite: str | None, banks: tuple[str, ...], families
       episem list -k finance
       episem list -k "cloud and not safe"
       episem list --families
-      episem list --suite outcomes
+      episem list --suite workflows
       episem list --suite all --json
     """
     selected = matcher(expression)
@@ -50,9 +50,9 @@ def command(expression: str, suite: str | None, banks: tuple[str, ...], families
         tasks = list_bank(open_banks(banks_with("evidence", banks)), selected)
         documents |= tasks.to_dict()
         pages.append(families_page(tasks) if families else tasks_page(tasks))
-    if "outcomes" in suites:
-        workflows = list_workflows(open_outcomes(banks_with("outcomes", banks)), selected)
-        documents["outcomes"] = workflows.to_dict()
+    if "workflows" in suites:
+        workflows = list_workflows(open_workflows(banks_with("workflows", banks)), selected)
+        documents["workflows"] = workflows.to_dict()
         pages.append(workflows_page(workflows))
     if as_json:
         show_json(documents)
@@ -62,7 +62,7 @@ def command(expression: str, suite: str | None, banks: tuple[str, ...], families
             page(heading(f"{name.capitalize().removesuffix('s')} suite"), found)
             for name, found in zip(suites, pages, strict=True)
         ]
-    names = [name for bank in banks_with("outcomes", banks) for name in template_names(directory_of(bank))]
+    names = [name for bank in banks_with("workflows", banks) for name in template_names(directory_of(bank))]
     more = hint(names, selected, expression) if suite is None and suites == ["evidence"] else ""
     show(page(*pages, *([text(""), prose(more, 0)] if more else [])))
 

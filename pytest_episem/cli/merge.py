@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from pytest_episem.cli.output import show
-from pytest_episem.report.merge_page import Shard, merge_page, outcome_merge_page
+from pytest_episem.report.merge_page import Shard, merge_page, workflow_merge_page
 from pytest_episem.runs.run_dir import merge_runs, open_run
-from pytest_episem.workflows.run_dir import merge_outcomes, open_outcome_run
+from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run
 
 
 @click.command()
@@ -19,7 +19,7 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
     """Join the shards of one run, as from a matrix of CI jobs, into a new run.
 
     The shards must be of the same bank, model and settings; any difference is named. Where several hold the same
-    condition a completed trial goes before an error, else the directory named first; so too with cases of the outcome
+    condition a completed trial goes before an error, else the directory named first; so too with cases of the workflow
     suite.
 
     \b
@@ -28,10 +28,10 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
       episem report whole
     """
     shards = [Shard.of(directory, open_run(directory, events=False)) for directory in directories]
-    halves = [open_outcome_run(directory) for directory in directories]
+    halves = [open_workflow_run(directory) for directory in directories]
     joined = merge_runs(directories, out)
-    cases = merge_outcomes(halves, out)
+    cases = merge_workflows(halves, out)
     if joined.header.has_evidence:
         show(merge_page(shards, joined, out))
     if cases is not None:
-        show(outcome_merge_page(halves, cases))
+        show(workflow_merge_page(halves, cases))

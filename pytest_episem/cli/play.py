@@ -46,7 +46,7 @@ def command(
     seed: int | None,
     banks: tuple[str, ...],
 ) -> None:
-    """Play a task of the evidence suite or a workflow of the outcome suite yourself, and be judged.
+    """Play a task of the evidence suite or a workflow of the workflow suite yourself, and be judged.
 
     Of a task: get the request and the tools, read, then act, stop or escalate. World, setting and mask are dealt at
     random and told at the end, but for those given. Of a workflow: find out what became of it, and finish the work
@@ -69,8 +69,8 @@ def command(
         given = (cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask))
         _play(found, deal(found, *given, dealt), _known(hidden_parts(*given), dealt), banks)
         return
-    refuse({"--world": world, "--setting": setting, "--mask": mask}, found.workflow.template.id, "outcome")
-    # Nothing of the outcome suite is needed for a task.
+    refuse({"--world": world, "--setting": setting, "--mask": mask}, found.workflow.template.id, "workflow")
+    # Nothing of the workflow suite is needed for a task.
     from pytest_episem.cli.play_workflow import play_workflow
 
     play_workflow(found.workflow, case or found.case or "", seed, shield != "off", banks)

@@ -1,4 +1,4 @@
-"""A person plays a workflow of the outcome suite."""
+"""A person plays a workflow of the workflow suite."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from pytest_episem.cli.output import colour, show_json, unicode, width, write
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank
 from pytest_episem.report.layout import counted
-from pytest_episem.report.outcome_terminal import outcome_comparison_lines, outcome_lines
 from pytest_episem.report.terminal import comparison_lines, summary_lines
+from pytest_episem.report.workflow_terminal import workflow_comparison_lines, workflow_lines
 from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
 from pytest_episem.verdicts.gate_file import kept
-from pytest_episem.workflows.bank.load import OutcomeBank, holds_evidence, holds_outcomes, open_outcomes
-from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
+from pytest_episem.workflows.bank.load import WorkflowBank, holds_evidence, holds_workflows, open_workflows
+from pytest_episem.workflows.run_dir import WorkflowRun, open_workflow_run
 
 PIPE_WIDTH = 100
 
@@ -40,7 +40,7 @@ def command(
 
     The files of a run go into its own directory; with --out one common report of all the runs goes there. Needs no
     model: the same records give the same report on any machine. The bank of a run, if it is at hand, adds the hidden
-    facts to its transcripts; records of the outcome suite are replayed with it before they count. With --json the
+    facts to its transcripts; records of the workflow suite are replayed with it before they count. With --json the
     numbers are printed and nothing is written, unless --out or --format asks for it.
 
     \b
@@ -50,10 +50,10 @@ def command(
       episem report run1 --format md
       episem report run1 --json
     """
-    runs = [Opened(open_run(directory, events=False), open_outcome_run(directory)) for directory in directories]
-    others = _outcome_banks(banks) if any(run.outcomes for run in runs) else []
+    runs = [Opened(open_run(directory, events=False), open_workflow_run(directory)) for directory in directories]
+    others = _workflow_banks(banks) if any(run.workflows for run in runs) else []
     if as_json and not (out or formats):
-        show_json(summarize_runs([one.run for one in runs], [one.outcomes for one in runs], others).document())
+        show_json(summarize_runs([one.run for one in runs], [one.workflows for one in runs], others).document())
         return
     written = _write(runs, out, formats or FORMATS, _banks(banks, runs), others)
     numbers = Numbers([found for one in written for found in one.numbers.runs])
@@ -66,10 +66,10 @@ def command(
 
 @dataclass(frozen=True)
 class Opened:
-    """A run's records: those of the evidence suite, and of the outcome suite if it has them."""
+    """A run's records: those of the evidence suite, and of the workflow suite if it has them."""
 
     run: Run
-    outcomes: OutcomeRun | None
+    workflows: WorkflowRun | None
 
 
 def _banks(names: Sequence[str], runs: Sequence[Opened]) -> list[Bank]:
@@ -85,13 +85,13 @@ def _banks(names: Sequence[str], runs: Sequence[Opened]) -> list[Bank]:
         return []
 
 
-def _outcome_banks(names: Sequence[str]) -> Sequence[OutcomeBank]:
-    """The same for the outcome suite; several are one bank for the run that was made with them, and each for itself."""
+def _workflow_banks(names: Sequence[str]) -> Sequence[WorkflowBank]:
+    """The same for the workflow suite; several are one bank for the run made with them, and each for itself."""
     if not names:
         return at_hand(None)
-    known = [name for name in names if _holds(name, holds_outcomes)]
-    banks = [open_outcomes([name]) for name in known]
-    return [*banks, open_outcomes(known)] if len(banks) > 1 else banks
+    known = [name for name in names if _holds(name, holds_workflows)]
+    banks = [open_workflows([name]) for name in known]
+    return [*banks, open_workflows(known)] if len(banks) > 1 else banks
 
 
 def _holds(name: str, suite: Callable[[Path], bool]) -> bool:
@@ -103,7 +103,7 @@ def _write(
     out: Path | None,
     formats: Sequence[str],
     banks: Sequence[Bank],
-    outcome_banks: Sequence[OutcomeBank],
+    workflow_banks: Sequence[WorkflowBank],
 ) -> list[Written]:
     """Write the report's files: of all runs into ``out``, or of each run into its own directory."""
     groups = [(list(runs), out)] if out is not None else [([one], one.run.directory) for one in runs]
@@ -113,8 +113,8 @@ def _write(
             home,
             banks,
             formats=formats,
-            outcomes=[one.outcomes for one in group],
-            outcome_banks=outcome_banks,
+            workflows=[one.workflows for one in group],
+            workflow_banks=workflow_banks,
         )
         for group, home in groups
         if home is not None
@@ -138,15 +138,15 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
                 *_verdict(one.run),
                 "",
             ]
-        if found.outcomes is not None:
-            lines += [*outcome_lines(found.outcomes, page, colours, unicode=letters), ""]
+        if found.workflows is not None:
+            lines += [*workflow_lines(found.workflows, page, colours, unicode=letters), ""]
         write("\n".join([*lines, ""]))
     if len(numbers.evidence) > 1:
         lines = comparison_lines(numbers.evidence, page, colours, unicode=letters)
         write("\n".join(["== side by side", *lines, "", ""]))
-    if len(numbers.outcomes) > 1:
-        lines = outcome_comparison_lines(numbers.outcomes, page, colours, unicode=letters)
-        write("\n".join(["== outcomes side by side", *lines, "", ""]))
+    if len(numbers.workflows) > 1:
+        lines = workflow_comparison_lines(numbers.workflows, page, colours, unicode=letters)
+        write("\n".join(["== workflows side by side", *lines, "", ""]))
 
 
 def _verdict(run: Run) -> list[str]:

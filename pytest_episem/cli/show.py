@@ -26,7 +26,7 @@ from pytest_episem.report.task_view import TaskView, view_task
 def command(
     name: str, world: str | None, setting: str | None, mask: str, case: str, banks: tuple[str, ...], as_json: bool
 ) -> None:
-    """Show a task of the evidence suite, or a workflow of the outcome suite. The last part of a NAME is enough.
+    """Show a task of the evidence suite, or a workflow of the workflow suite. The last part of a NAME is enough.
 
     Of a task: what the agent sees call by call, what is hidden, and what the oracle knows. Where the two worlds differ,
     both values stand side by side. '<-' marks where a fact is shown that can be hidden.
@@ -48,8 +48,8 @@ def command(
         view = _task_view(found, world, setting, split_mask(mask))
         show_json(view.to_dict()) if as_json else show(task_page(view))
         return
-    refuse({"--world": world, "--setting": setting, "--mask": mask}, found.workflow.template.id, "outcome")
-    # Nothing of the outcome suite is needed for a task.
+    refuse({"--world": world, "--setting": setting, "--mask": mask}, found.workflow.template.id, "workflow")
+    # Nothing of the workflow suite is needed for a task.
     from pytest_episem.report.workflow_page import workflow_page
     from pytest_episem.report.workflow_view import view_workflow
 

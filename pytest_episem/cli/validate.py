@@ -17,8 +17,8 @@ from pytest_episem.evidence.bank.load import SUITE, no_families
 from pytest_episem.evidence.validate import CODES, validate_bank
 from pytest_episem.report.validation_page import Validation, codes_dict, codes_page, validation_dict, validation_page
 from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
-from pytest_episem.workflows.bank.load import holds_evidence, holds_outcomes, template_names
-from pytest_episem.workflows.bank.validate import validate_outcomes
+from pytest_episem.workflows.bank.load import holds_evidence, holds_workflows, template_names
+from pytest_episem.workflows.bank.validate import validate_workflows
 
 
 @click.command()
@@ -30,7 +30,7 @@ from pytest_episem.workflows.bank.validate import validate_outcomes
 @click.pass_context
 def command(ctx: click.Context, bank: str, domain: str, family: str, codes: bool, as_json: bool) -> None:
     """Check BANK, a directory, against every rule that a bank must meet; the shipped one by default. It may hold
-    families of the evidence suite, workflows of the outcome suite, or both.
+    families of the evidence suite, workflows of the workflow suite, or both.
 
     Prints every problem with file, instance, field and code, then the counts. The exit code is 1 if there is any
     problem. The shipped bank is also held to its signed reviews, to its table of counts, and to the rule that each
@@ -57,14 +57,14 @@ def command(ctx: click.Context, bank: str, domain: str, family: str, codes: bool
 def _validate(directory: Path, only: str) -> Validation:
     """Check the suites that the bank holds, or the one that holds the part to check."""
     shipped = directory.resolve() == shipped_bank_dir()
-    families, workflows = family_names(directory), template_names(directory)
-    in_both = not only or (_holds(families, only) and _holds(workflows, only))
-    evidence = outcomes = None
-    if holds_evidence(directory) and (in_both or not _holds(workflows, only)):
+    families, templates = family_names(directory), template_names(directory)
+    in_both = not only or (_holds(families, only) and _holds(templates, only))
+    evidence = workflows = None
+    if holds_evidence(directory) and (in_both or not _holds(templates, only)):
         evidence = validate_bank(directory, shipped=shipped, only=only)
-    if holds_outcomes(directory) and (in_both or not _holds(families, only)):
-        outcomes = validate_outcomes(directory, capabilities=shipped, only=only)
-    return Validation(directory.name, bank_version(directory), evidence, outcomes)
+    if holds_workflows(directory) and (in_both or not _holds(families, only)):
+        workflows = validate_workflows(directory, capabilities=shipped, only=only)
+    return Validation(directory.name, bank_version(directory), evidence, workflows)
 
 
 def _holds(names: list[str], only: str) -> bool:

@@ -39,7 +39,7 @@ MARKERS = (
     "episem_world(name): its world, unsafe or safe",
     "episem_setting(name): its setting, full, se or re",
     "episem_mask(role): the role of the hidden atoms: none, critical or irrelevant",
-    "episem_workflow(name): its workflow, in the outcome suite",
+    "episem_workflow(name): its workflow, in the workflow suite",
 )
 
 

@@ -22,7 +22,7 @@ from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.selection import Shard, sample
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.files import read_regular
-from pytest_episem.plugin.node_ids import OUTCOMES
+from pytest_episem.plugin.node_ids import WORKFLOWS
 from pytest_episem.plugin.options import OPTIONS, SPENDING, ini_folder, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
 from pytest_episem.scrub import fit_to_print
@@ -83,11 +83,11 @@ class Choices:
     @property
     def runs_evidence(self) -> bool:
         """Whether the evidence suite is chosen, alone or beside the other."""
-        return bool(self.option("suite") != "outcomes")
+        return bool(self.option("suite") != "workflows")
 
     @property
-    def runs_outcomes(self) -> bool:
-        """Whether the outcome suite is chosen, alone or beside the other."""
+    def runs_workflows(self) -> bool:
+        """Whether the workflow suite is chosen, alone or beside the other."""
         return bool(self.option("suite") != "evidence")
 
     def _check_suite(self) -> None:
@@ -95,12 +95,12 @@ class Choices:
         for option in OPTIONS:
             other = suite != "all" and option.suite not in (None, suite)
             if other and self.config.getoption(option.dest) is not None:
-                name, more = ("evidence", "all") if option.suite == "evidence" else ("outcome", "outcomes")
+                name, more = ("evidence", "all") if option.suite == "evidence" else ("workflow", "workflows")
                 raise EpisemError(f"{option.flag} is for the {name} suite; leave it out, or add --episem-suite={more}")
-        if self.controller and not self.runs_outcomes:
-            raise EpisemError(f"{self.controller} plays the outcome suite; add --episem-suite=outcomes")
+        if self.controller and not self.runs_workflows:
+            raise EpisemError(f"{self.controller} plays the workflow suite; add --episem-suite=workflows")
         if suite == "all" and self.option("shard") is not None:
-            raise EpisemError("--episem-shard is for the evidence suite; run --episem-suite=outcomes by itself")
+            raise EpisemError("--episem-shard is for the evidence suite; run --episem-suite=workflows by itself")
 
     # Which tasks ------------------------------------------------------------------------------------------------
 
@@ -115,14 +115,14 @@ class Choices:
         return [] if "" in names else names
 
     def check_node_ids(self, cases: Iterable[str]) -> None:
-        """Refuse a node id that names no item; ``cases`` are the names of the outcome suite's items.
+        """Refuse a node id that names no item; ``cases`` are the names of the workflow suite's items.
 
         Raises:
             UnknownName: with the nearest.
         """
         cases = list(cases)
         for wanted in self.wanted_ids or ():
-            names = cases if wanted.partition("/")[0] == OUTCOMES else self._items_near(wanted)
+            names = cases if wanted.partition("/")[0] == WORKFLOWS else self._items_near(wanted)
             if not any(name == wanted or name.startswith(f"{wanted}/") for name in names):
                 raise UnknownName("item", wanted, names or (self.tasks if self.runs_evidence else cases))
 
@@ -285,7 +285,7 @@ class Choices:
 
     @property
     def controller(self) -> str | None:
-        """The outcome suite's controller."""
+        """The workflow suite's controller."""
         return self._models.get("controller")
 
     @property

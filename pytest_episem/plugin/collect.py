@@ -19,15 +19,15 @@ from pytest_episem.plugin.options import SUITE_ID, runs_nothing
 if TYPE_CHECKING:
     from pytest_episem.evidence.bank import Task
     from pytest_episem.evidence.trial import Trial
-    from pytest_episem.plugin.outcomes import OutcomeSuite
     from pytest_episem.plugin.rollouts import Rollouts
+    from pytest_episem.plugin.workflows import WorkflowSession
 
 
 class SuiteModule(pytest.Module):
     """What is shipped, as a module of its own; its node id is ``episem``. A suite that is ``None`` stays away."""
 
     rollouts: Rollouts | None
-    outcomes: OutcomeSuite | None = None
+    workflows: WorkflowSession | None = None
 
     @classmethod
     def under(cls, home: pytest.Collector, rollouts: Rollouts | None) -> SuiteModule:
@@ -51,11 +51,11 @@ class SuiteModule(pytest.Module):
         if self.rollouts is not None:
             wants = self.rollouts.choices.wants
             yield from (item for item in evidence_items(self, self.rollouts) if wants(item.name))
-        if self.outcomes is not None:
-            from pytest_episem.plugin.outcomes import outcome_items
+        if self.workflows is not None:
+            from pytest_episem.plugin.workflows import workflow_items
 
-            wants = self.outcomes.choices.wants
-            yield from (item for item in outcome_items(self, self.outcomes) if wants(item.name))
+            wants = self.workflows.choices.wants
+            yield from (item for item in workflow_items(self, self.workflows) if wants(item.name))
 
 
 class EpisemItem(pytest.Function):

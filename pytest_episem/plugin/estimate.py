@@ -40,8 +40,8 @@ class Estimator:
         """Yield the estimate of what the items of these names would run."""
         yield from self._evidence(names)
         cases = sum(parse_case(name) is not None for name in names)
-        if self.face.outcomes is not None:
-            yield f"  outcomes   {cases:,} cases, no requests"
+        if self.face.workflows is not None:
+            yield f"  workflows   {cases:,} cases, no requests"
 
     def _evidence(self, names: Sequence[str]) -> Iterator[str]:
         choices = self.face.choices

@@ -35,7 +35,7 @@ from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.gates import GateKeeper
-    from pytest_episem.plugin.outcomes import OutcomeSuite
+    from pytest_episem.plugin.workflows import WorkflowSession
 
 NAME = "episem-face"
 RECORDS = "episem_records"
@@ -45,7 +45,7 @@ FILE_OR_SCOPE: dict[str, Callable[[str], str]] = {
 }
 """What xdist keeps on one worker with a test, by ``--dist``."""
 LABEL_DUE = "episem_label_due"
-RECORDED, RECORDED_OUTCOMES = "episem_recorded", "episem_recorded_outcomes"
+RECORDED, RECORDED_OUTCOMES = "episem_recorded", "episem_recorded_workflows"
 
 
 class Face:
@@ -77,10 +77,10 @@ class Face:
         face = cls(config)
         with usage(), no_search():
             face.choices.check()
-            if face.outcomes is not None:
-                _ = face.outcomes.bank
+            if face.workflows is not None:
+                _ = face.workflows.bank
             if face.worker_input is None:
-                face.choices.check_node_ids(name.item for name in (face.outcomes.cases() if face.outcomes else ()))
+                face.choices.check_node_ids(name.item for name in (face.workflows.cases() if face.workflows else ()))
                 face.log.check()
             elif TERMS in face.worker_input:
                 check_terms(face.worker_input[TERMS], face.terms)
@@ -104,21 +104,21 @@ class Face:
     @functools.cached_property
     def log(self) -> RunLog:
         """The controller's record keeper."""
-        return RunLog(self.choices, lambda: self.outcomes)
+        return RunLog(self.choices, lambda: self.workflows)
 
     @functools.cached_property
     def report(self) -> RunReport:
         """The controller's reporter."""
-        return RunReport(self.log, lambda: self.outcomes)
+        return RunReport(self.log, lambda: self.workflows)
 
     @functools.cached_property
-    def outcomes(self) -> OutcomeSuite | None:
-        """The outcome suite, if it is chosen."""
-        if not self.choices.runs_outcomes:
+    def workflows(self) -> WorkflowSession | None:
+        """The workflow suite, if it is chosen."""
+        if not self.choices.runs_workflows:
             return None
-        from pytest_episem.plugin.outcomes import OutcomeSuite
+        from pytest_episem.plugin.workflows import WorkflowSession
 
-        return OutcomeSuite(self.choices, self._run, self._recorded_outcomes)
+        return WorkflowSession(self.choices, self._run, self._recorded_workflows)
 
     @functools.cached_property
     def terms(self) -> str:
@@ -164,7 +164,7 @@ class Face:
             collect.add_boundaries(session, items, self.rollouts)
         home = self._home(session) if evidence else session
         module = collect.SuiteModule.under(home, self.rollouts if evidence else None)
-        module.outcomes = self.outcomes if wanted is not False else None
+        module.workflows = self.workflows if wanted is not False else None
         items += session.genitems(module)
 
     def _home(self, session: pytest.Session) -> pytest.Collector:
@@ -245,7 +245,7 @@ class Face:
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput[LABEL_DUE] = self.log.label_due
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
-        node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_outcomes)
+        node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_workflows)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -261,9 +261,9 @@ class Face:
             return list(self.log.recorded.values())
         return [trial_from_json(line) for line in self.worker_input.get(RECORDED, "").splitlines()]
 
-    def _recorded_outcomes(self) -> list[str]:
+    def _recorded_workflows(self) -> list[str]:
         if self.worker_input is None:
-            return self.log.recorded_outcomes
+            return self.log.recorded_workflows
         return str(self.worker_input.get(RECORDED_OUTCOMES, "")).splitlines()
 
     def _lines(self, trials: Iterable[Trial], run: str) -> str:
@@ -274,10 +274,10 @@ class Face:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
         assert self.worker_input is not None
         trials = self._lines(self.rollouts.take_finished(), self.worker_input[RUN])
-        return "\n".join([*([trials] if trials else []), *self._finished_outcomes()])
+        return "\n".join([*([trials] if trials else []), *self._finished_workflows()])
 
-    def _finished_outcomes(self) -> list[str]:
-        return [] if self.outcomes is None else self.outcomes.take_finished()
+    def _finished_workflows(self) -> list[str]:
+        return [] if self.workflows is None else self.workflows.take_finished()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -332,7 +332,7 @@ class Face:
             self.log.played(self.rollouts.label)
         for trial in finished:
             self.log.add(trial)
-        self.log.add_lines("\n".join(self._finished_outcomes()))
+        self.log.add_lines("\n".join(self._finished_workflows()))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if self.worker_input is None and nodeid in self._names:
@@ -404,7 +404,7 @@ class Face:
             self.log.end(self._complaints(session) if self._keeper is None else self._keeper.complaints(session))
 
     def _complaints(self, session: pytest.Session) -> list[str]:
-        """What a session of the outcome suite alone, which has no gates, says against its records."""
+        """What a session of the workflow suite alone, which has no gates, says against its records."""
         stopped = session.shouldstop or session.shouldfail
         if not stopped and session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
             stopped = "interrupted"
@@ -433,8 +433,8 @@ class Face:
                 lines.append(
                     "episem: ollama/… describes the tools in a prompt; ollama_chat/… gives the model its own tools"
                 )
-        if self.outcomes is not None:
-            lines.append(f"episem outcomes: {self.outcomes.description}")
+        if self.workflows is not None:
+            lines.append(f"episem workflows: {self.workflows.description}")
         return lines
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -36,8 +36,8 @@ class NotEvaluated:
 
     @property
     def _reason(self) -> str:
-        if value(self.config, "suite") == "outcomes":
-            return "--episem-suite=outcomes leaves the evidence suite out"
+        if value(self.config, "suite") == "workflows":
+            return "--episem-suite=workflows leaves the evidence suite out"
         return NO_AGENT
 
 

@@ -33,7 +33,7 @@ class ConditionFailed(Explained):
     __module__ = "builtins"
 
 
-class OutcomeFailed(Explained):
+class WorkflowFailed(Explained):
     """A recovery that did harm, claimed what is false, or left a record that does not stand."""
 
     __module__ = "builtins"

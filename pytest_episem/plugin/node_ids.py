@@ -12,13 +12,13 @@ import pytest
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.plugin.options import SUITE_ID
 
-OUTCOMES = "outcomes"
+WORKFLOWS = "workflows"
 ITEM = "episem_name"
 """The attribute under which an item of ours, and each of its reports, has its name."""
 
 
 class CaseName(NamedTuple):
-    """A case of the outcome suite: its template, ``domain/workflow``, and its name there."""
+    """A case of the workflow suite: its template, ``domain/workflow``, and its name there."""
 
     template: str
     case: str
@@ -31,7 +31,7 @@ class CaseName(NamedTuple):
     @property
     def item(self) -> str:
         """The name of its item."""
-        return f"{OUTCOMES}/{self.id}"
+        return f"{WORKFLOWS}/{self.id}"
 
 
 def name_of(item: Any) -> str | None:
@@ -46,13 +46,13 @@ def name_of(item: Any) -> str | None:
 def parse_item(name: str) -> tuple[str, str] | None:
     """Return (task id, condition name) of an item of the evidence suite, or ``None``."""
     parts = name.split("/", 3)
-    return ("/".join(parts[:3]), parts[3]) if len(parts) == 4 and parts[0] != OUTCOMES else None
+    return ("/".join(parts[:3]), parts[3]) if len(parts) == 4 and parts[0] != WORKFLOWS else None
 
 
 def parse_case(name: str) -> CaseName | None:
-    """Return the case of an item of the outcome suite, or ``None``."""
+    """Return the case of an item of the workflow suite, or ``None``."""
     parts = name.split("/")
-    return CaseName("/".join(parts[1:3]), parts[3]) if len(parts) == 4 and parts[0] == OUTCOMES else None
+    return CaseName("/".join(parts[1:3]), parts[3]) if len(parts) == 4 and parts[0] == WORKFLOWS else None
 
 
 def unit_of(name: str | None) -> str | None:

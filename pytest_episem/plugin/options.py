@@ -59,7 +59,7 @@ def _gate(name: str, what: str, metavar: str = "PERCENT") -> Option:
 OPTIONS = (
     Option(
         "model",
-        "agent under test: a litellm model name, or a built-in agent such as episem/careful; for the outcome suite a "
+        "agent under test: a litellm model name, or a built-in agent such as episem/careful; for the workflow suite a "
         "controller such as episem/joint, beside an agent where both suites run",
         "NAME",
         many=True,
@@ -72,25 +72,25 @@ OPTIONS = (
     ),
     Option(
         "suite",
-        "what runs: evidence (default), outcomes, or all",
-        choices=("evidence", "outcomes", "all"),
+        "what runs: evidence (default), workflows, or all",
+        choices=("evidence", "workflows", "all"),
         default="evidence",
         asks=True,
         suite=None,
     ),
     Option(
         "cases",
-        "hidden truths of the outcome suite: the cases that the workflows name (default), or all compatible worlds",
+        "hidden truths of the workflow suite: the cases that the workflows name (default), or all compatible worlds",
         choices=("assignments", "worlds"),
         default="assignments",
-        suite="outcomes",
+        suite="workflows",
     ),
     Option(
         "shield",
-        "in the outcome suite, refuse actions that could do harm (on, default), or execute and judge them (off)",
+        "in the workflow suite, refuse actions that could do harm (on, default), or execute and judge them (off)",
         choices=("on", "off"),
         default="on",
-        suite="outcomes",
+        suite="workflows",
     ),
     Option("model-args", "JSON object of sampling arguments for the model", "JSON", ini=True),
     Option("api-base", "base URL of the model's API", "URL", ini=True),

@@ -25,10 +25,10 @@ from pytest_episem.runs.run import (
     PLANNED,
     RUN_FILE,
     BankId,
-    OutcomePlan,
     PlanTask,
     RunHeader,
     SessionEnd,
+    WorkflowPlan,
     mismatch,
 )
 from pytest_episem.runs.run_dir import joined_plans, open_run
@@ -41,35 +41,35 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
     from pytest_episem.plugin.choices import Choices
-    from pytest_episem.plugin.outcomes import OutcomeSuite
+    from pytest_episem.plugin.workflows import WorkflowSession
     from pytest_episem.report.tables import GateLine
-    from pytest_episem.workflows.records import OutcomeWriter
+    from pytest_episem.workflows.records import WorkflowWriter
 
 HOME = ".episem"
-RECORD_FILES = (TRIALS_FILE, "outcomes.jsonl")
+RECORD_FILES = (TRIALS_FILE, "workflows.jsonl")
 _TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REQUESTS = ("request", "request_failed")
 """The events of a rollout that each stand for one request that was sent, unless it came from the cache."""
 
 
 class RunLog:
-    """Writes ``run.json``, ``trials.jsonl`` and ``outcomes.jsonl`` of one run, in the controller alone.
+    """Writes ``run.json``, ``trials.jsonl`` and ``workflows.jsonl`` of one run, in the controller alone.
 
-    ``outcomes`` gives the session's outcome suite, if it has one.
+    ``workflows`` gives the session's workflow suite, if it has one.
     """
 
-    def __init__(self, choices: Choices, outcomes: Callable[[], OutcomeSuite | None]) -> None:
+    def __init__(self, choices: Choices, workflows: Callable[[], WorkflowSession | None]) -> None:
         self.choices = choices
-        self._outcomes = outcomes
+        self._workflows = workflows
         self._resumed = choices.option("resume")
         self.recorded: dict[Condition, Trial] = {}
-        self.recorded_outcomes: list[str] = []
+        self.recorded_workflows: list[str] = []
         """The lines of the cases that an earlier session of a resumed run completed."""
         self._seen: set[Condition] = set()
         self._selected: dict[str, Counter[str]] = {}
         self._fixed: set[Condition] = set()
         self._cases: dict[str, bool] = {}
-        """The cases of the outcome suite that were selected, and whether each has a record."""
+        """The cases of the workflow suite that were selected, and whether each has a record."""
         self._completed: set[Condition] = set()
         self._owner: FileLock | None = None
         self._begun: RunHeader
@@ -80,7 +80,7 @@ class RunLog:
         self.label_due: str | None = None
         """The name of the resumed run's agent, where only playing tells whether it is the same."""
         self._writer: TrialWriter | None = None
-        self._outcome_writer: OutcomeWriter | None = None
+        self._workflow_writer: WorkflowWriter | None = None
         self.spent: float | None = None
         self.sent = 0
         self.priceless = False
@@ -118,8 +118,8 @@ class RunLog:
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
             self._completed |= self.recorded.keys()
-            if old.header.outcomes is not None:
-                self._take_recorded_outcomes()
+            if old.header.workflows is not None:
+                self._take_recorded_workflows()
         else:
             self._refuse_used()
 
@@ -171,15 +171,15 @@ class RunLog:
                     self._begun = replace(self._begun, model=header.model, agent=header.agent)
                     self._begun.save(self.directory)
 
-    def _take_recorded_outcomes(self) -> None:
-        from pytest_episem.workflows.records import outcome_to_json, read_outcome_file
+    def _take_recorded_workflows(self) -> None:
+        from pytest_episem.workflows.records import read_workflow_file, workflow_to_json
 
-        self.recorded_outcomes = [outcome_to_json(record) for record in read_outcome_file(self.directory)[0]]
+        self.recorded_workflows = [workflow_to_json(record) for record in read_workflow_file(self.directory)[0]]
 
     def header(self) -> RunHeader:
         """Return the run's header with the plan of what was selected so far."""
-        choices, outcomes = self.choices, self._outcome_plan()
-        alone = None if choices.runs_evidence else outcomes
+        choices, workflows = self.choices, self._workflow_plan()
+        alone = None if choices.runs_evidence else workflows
         bank, model = choices.bank if alone is None else alone.bank, choices.model
         label = self.label or choices.label
         if alone is not None:
@@ -197,7 +197,7 @@ class RunLog:
             search_seed=choices.settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             plan=self._plan() if alone is None else [],
-            outcomes=outcomes,
+            workflows=workflows,
             planned_settings=[one for one in PLANNED if one in (choices.option("setting") or PLANNED)],
             session=SessionEnd(None, []),
         )
@@ -214,8 +214,8 @@ class RunLog:
             "full_audit": choices.option("full-audit"),
         }
 
-    def _outcome_plan(self) -> OutcomePlan | None:
-        suite = self._outcomes()
+    def _workflow_plan(self) -> WorkflowPlan | None:
+        suite = self._workflows()
         return None if suite is None else replace(suite.plan(), planned=list(self._cases))
 
     def _plan(self) -> list[PlanTask]:
@@ -282,7 +282,7 @@ class RunLog:
             record = json.loads(line)
             if record["schema"] != TRIAL_SCHEMA:
                 with self._writing():
-                    self._add_outcome(line, record)
+                    self._add_workflow(line, record)
                 continue
             self.played(record["model"])
             self._spend(record["usage"], record["events"])
@@ -318,11 +318,11 @@ class RunLog:
             self._completed.add(condition)
         return new
 
-    def _add_outcome(self, line: str, record: dict[str, Any]) -> None:
+    def _add_workflow(self, line: str, record: dict[str, Any]) -> None:
         self._begin()
-        assert self._outcome_writer is not None
+        assert self._workflow_writer is not None
         self._wrote = True
-        self._outcome_writer.write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
+        self._workflow_writer.write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
         self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
     def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
@@ -385,7 +385,7 @@ class RunLog:
         Raises:
             EpisemError: somebody else owns the directory or has used it, or nothing can be written there.
         """
-        if self._writer is not None or self._outcome_writer is not None:
+        if self._writer is not None or self._workflow_writer is not None:
             return
         try:
             self._make_home()
@@ -397,10 +397,10 @@ class RunLog:
             if self.choices.runs_evidence:
                 label = self.label or self.label_due or self.choices.label
                 self._writer = TrialWriter(self.directory, self.run, label).__enter__()
-            if self._outcomes() is not None:
-                from pytest_episem.workflows.records import OutcomeWriter
+            if self._workflows() is not None:
+                from pytest_episem.workflows.records import WorkflowWriter
 
-                self._outcome_writer = OutcomeWriter(self.directory).__enter__()
+                self._workflow_writer = WorkflowWriter(self.directory).__enter__()
         except OSError as fault:
             raise EpisemError(f"{self.directory}: cannot be written: {fault.strerror}") from None
 
@@ -413,7 +413,7 @@ class RunLog:
 
     def end(self, complaints: Sequence[str]) -> None:
         """Write into ``run.json`` that the session has ended, and what it says against its own records."""
-        if self._writer is None and self._outcome_writer is None:
+        if self._writer is None and self._workflow_writer is None:
             return
         end = SessionEnd(datetime.now(UTC).isoformat(timespec="seconds"), list(complaints))
         with contextlib.suppress(OSError):  # then it stays a session that did not end
@@ -421,7 +421,7 @@ class RunLog:
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the record files themselves."""
-        for writer in (self._writer, self._outcome_writer):
+        for writer in (self._writer, self._workflow_writer):
             if writer is not None and writer.check() and writer.path.name not in self._foreign:
                 self._foreign.append(writer.path.name)
         return [f"somebody else wrote into {name} while the session ran" for name in self._foreign]
@@ -439,14 +439,14 @@ class RunLog:
                 ignore.write_text("*\n", encoding="ascii")
 
     def missing(self) -> list[str]:
-        """Return the ids of the collected conditions, and cases of the outcome suite, that have no record."""
+        """Return the ids of the collected conditions, and cases of the workflow suite, that have no record."""
         conditions = sorted(condition.id for condition in self._fixed - self._seen)
         return conditions + [case for case, recorded in self._cases.items() if not recorded]
 
     def close(self) -> None:
         """Close the record files and give the directory up; a session that recorded nothing leaves nothing behind."""
         self.complaints()
-        writers = [writer for writer in (self._writer, self._outcome_writer) if writer is not None]
+        writers = [writer for writer in (self._writer, self._workflow_writer) if writer is not None]
         for writer in writers:
             writer.close()
         if self._owner is not None:

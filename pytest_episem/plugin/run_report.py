@@ -16,19 +16,19 @@ from pytest_episem.runs.run_dir import open_run
 from pytest_episem.text import printable
 
 if TYPE_CHECKING:
-    from pytest_episem.plugin.outcomes import OutcomeSuite
+    from pytest_episem.plugin.workflows import WorkflowSession
     from pytest_episem.report.tables import Table
     from pytest_episem.report.write import Written
     from pytest_episem.runs.run_dir import Run
 
 
 class RunReport:
-    """Reports the records of one run; ``outcomes`` gives the session's outcome suite, if it has one."""
+    """Reports the records of one run; ``workflows`` gives the session's workflow suite, if it has one."""
 
-    def __init__(self, log: RunLog, outcomes: Callable[[], OutcomeSuite | None]) -> None:
+    def __init__(self, log: RunLog, workflows: Callable[[], WorkflowSession | None]) -> None:
         self.log = log
         self.choices = log.choices
-        self._outcomes = outcomes
+        self._workflows = workflows
         self._written: tuple[list[int], Written] | None = None
 
     def close(self) -> None:
@@ -56,10 +56,10 @@ class RunReport:
         sizes = [file.stat().st_size for file in sorted(self.log.directory.glob("*.jsonl"))]
         if self._written is None or self._written[0] != sizes:
             banks = [self.choices.bank] if self.choices.runs_evidence else []
-            suite, home = self._outcomes(), self.log.directory
+            suite, home = self._workflows(), self.log.directory
             others = [] if suite is None else [suite.bank]
             try:
-                written = write_reports([home], home, banks, self.log.gates, outcome_banks=others, more=self._more)
+                written = write_reports([home], home, banks, self.log.gates, workflow_banks=others, more=self._more)
             except EpisemError:
                 raise
             except Exception as fault:  # a fault of ours in a picture must not cost the session its verdict
@@ -101,8 +101,8 @@ class RunReport:
 
     def _lines(self, page: tuple[int, bool, int, bool]) -> tuple[list[str], str]:
         from pytest_episem.evidence.metrics.summary import summarize
-        from pytest_episem.report.outcome_terminal import outcome_lines
         from pytest_episem.report.terminal import summary_lines
+        from pytest_episem.report.workflow_terminal import workflow_lines
 
         try:
             written = self.write()
@@ -114,8 +114,8 @@ class RunReport:
         lines: list[str] = []
         for _, summary in written.runs:
             lines += summary_lines(summary, *page)
-        for _, outcome in written.outcomes:
-            lines += [*([""] if lines else []), *outcome_lines(outcome, *page)]
+        for _, workflows in written.workflows:
+            lines += [*([""] if lines else []), *workflow_lines(workflows, *page)]
         return lines, f"report:  {self._directory / written.html.name}"
 
     @property

@@ -20,10 +20,10 @@ TERMS = "episem_terms"
 
 def terms_of(header: RunHeader, tasks: Iterable[str]) -> str:
     """Return, as JSON, what a process goes by: what binds a run, the plugin's version and the tasks chosen."""
-    outcomes = header.outcomes and replace(header.outcomes, planned=[])
+    workflows = header.workflows and replace(header.workflows, planned=[])
     chosen = hashlib.sha256("\n".join(tasks).encode()).hexdigest()
     settings = {**header.settings, "plugin_version": header.plugin_version, "chosen_tasks": chosen}
-    return dump_json(asdict(replace(header, run="", started="", plan=[], outcomes=outcomes, settings=settings)))
+    return dump_json(asdict(replace(header, run="", started="", plan=[], workflows=workflows, settings=settings)))
 
 
 def check_terms(controller: str, worker: str) -> None:

@@ -23,16 +23,16 @@ from pytest_episem.evidence.trial import Trial
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.figures import figures
-from pytest_episem.report.outcome_cases import embed_cases
-from pytest_episem.report.outcome_tables import outcome_tables
-from pytest_episem.report.outcome_words import warnings as remarks
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 from pytest_episem.report.trials import embed
+from pytest_episem.report.workflow_cases import embed_cases
+from pytest_episem.report.workflow_tables import workflow_tables
+from pytest_episem.report.workflow_words import warnings as remarks
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.text import escaped, printable
 from pytest_episem.verdicts.intervals import Estimate
-from pytest_episem.workflows.bank.load import OutcomeBank
-from pytest_episem.workflows.summary import Named as Outcomes
+from pytest_episem.workflows.bank.load import WorkflowBank
+from pytest_episem.workflows.summary import Named as Workflows
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -43,17 +43,17 @@ def html(
     failing: Sequence[tuple[str, Sequence[Kind]]],
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
-    outcomes: Outcomes = (),
-    outcome_banks: Sequence[OutcomeBank] = (),
+    workflows: Workflows = (),
+    workflow_banks: Sequence[WorkflowBank] = (),
     more: Iterable[Table] = (),
 ) -> str:
     """Return the page of one run or of several side by side.
 
     ``named`` and ``runs`` are the same runs as numbers and as records with their event logs. ``banks`` explain the
-    tasks, each run by the one whose hash it carries; ``None`` takes the shipped one. ``outcomes`` are the runs of the
-    outcome suite, explained by ``outcome_banks``; ``more`` are tables to stand behind ours.
+    tasks, each run by the one whose hash it carries; ``None`` takes the shipped one. ``workflows`` are the runs of the
+    workflow suite, explained by ``workflow_banks``; ``more`` are tables to stand behind ours.
     """
-    script = "\n".join(map(_asset, ["common.js", *["report.js"] * bool(named), *["cases.js"] * bool(outcomes)]))
+    script = "\n".join(map(_asset, ["common.js", *["report.js"] * bool(named), *["cases.js"] * bool(workflows)]))
     shown = tables(named) if named else []
     names = [name for name, _ in named]
     page: str = (
@@ -75,10 +75,10 @@ def html(
             failed_gates=sum(not gate.passed for gate in gates),
             data=embed(names, runs, _shipped() if banks is None else banks) if named else None,
             browsed="trial" if named else "case",
-            outcomes=outcomes,
-            outcome_warnings=[(name, found) for name, summary in outcomes if (found := list(remarks(summary)))],
-            outcome_tables=outcome_tables(outcomes) if outcomes else [],
-            cases=embed_cases(outcomes, outcome_banks) if outcomes else None,
+            workflows=workflows,
+            workflow_warnings=[(name, found) for name, summary in workflows if (found := list(remarks(summary)))],
+            workflow_tables=workflow_tables(workflows) if workflows else [],
+            cases=embed_cases(workflows, workflow_banks) if workflows else None,
         )
     )
     return page

@@ -16,18 +16,18 @@ from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
 from pytest_episem.report.failure import show_command
-from pytest_episem.report.outcome_tables import outcome_tables
-from pytest_episem.report.outcome_words import against, case_command, case_word, warnings
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
+from pytest_episem.report.workflow_tables import workflow_tables
+from pytest_episem.report.workflow_words import against, case_command, case_word, warnings
 from pytest_episem.text import printable
 from pytest_episem.verdicts.intervals import Estimate
-from pytest_episem.workflows.summary import Named as Outcomes
-from pytest_episem.workflows.summary import OutcomeSummary
+from pytest_episem.workflows.summary import Named as Workflows
+from pytest_episem.workflows.summary import WorkflowSummary
 
 LIMIT = 60_000
 """Bytes of UTF-8 a report takes at most; GitHub refuses comments over 65,536 characters."""
 FAULTS = 10
-"""Cases of the outcome suite that count against a run and are named."""
+"""Cases of the workflow suite that count against a run and are named."""
 _LONGEST = 160
 _SAFE = re.compile(r"[^A-Za-z0-9 /,.=-]|(?i:(?<=www)\.)")
 _ARROWS = {"higher": "↑", "lower": "↓"}
@@ -45,26 +45,26 @@ def markdown(
     failing: Sequence[tuple[str, Sequence[Kind]]] = (),
     gates: Sequence[GateLine] = (),
     limit: int = LIMIT,
-    outcomes: Outcomes = (),
+    workflows: Workflows = (),
     more: Iterable[Table] = (),
 ) -> str:
     """Return the report of one run or of several side by side.
 
-    ``failing`` holds each run's kinds of failure under its name, ``gates`` the verdicts if there were any, ``outcomes``
-    the runs of the outcome suite, ``more`` tables to stand behind ours. Sections that would make the text longer than
-    ``limit`` bytes are left out and named at the end.
+    ``failing`` holds each run's kinds of failure under its name, ``gates`` the verdicts if there were any,
+    ``workflows`` the runs of the workflow suite, ``more`` tables to stand behind ours. Sections that would make the
+    text longer than ``limit`` bytes are left out and named at the end.
     """
-    lead = [_title([name for name, _ in runs or outcomes]), *(_identity(summary) for _, summary in runs)]
-    lead += [outcome_identity(summary) for _, summary in outcomes]
+    lead = [_title([name for name, _ in runs or workflows]), *(_identity(summary) for _, summary in runs)]
+    lead += [workflow_identity(summary) for _, summary in workflows]
     lead += [line for name, summary in runs for line in _warnings(name, summary, len(runs) > 1)]
-    lead += [line for name, summary in outcomes for line in _outcome_warnings(name, summary, len(outcomes) > 1)]
+    lead += [line for name, summary in workflows for line in _workflow_warnings(name, summary, len(workflows) > 1)]
     sections: list[tuple[str, Callable[[], str]]] = []
     if gates:
         sections.append(("gates", lambda: _gates(gates)))
     if runs:
         sections += _evidence(runs, failing)
-    if outcomes:
-        sections += _outcomes(outcomes)
+    if workflows:
+        sections += _workflows(workflows)
     sections += [(table.title, lambda t=table: _folded(t)) for table in more]  # type: ignore[misc]
     return _within(limit, "\n\n".join(lead), sections)
 
@@ -83,19 +83,19 @@ def _evidence(runs: Named, failing: Sequence[tuple[str, Sequence[Kind]]]) -> lis
     return sections
 
 
-def _outcomes(runs: Outcomes) -> list[tuple[str, Callable[[], str]]]:
+def _workflows(runs: Workflows) -> list[tuple[str, Callable[[], str]]]:
     sections: list[tuple[str, Callable[[], str]]] = []
-    for table in outcome_tables(runs):
-        draw = _headed if table.key == "outcomes" else _folded
+    for table in workflow_tables(runs):
+        draw = _headed if table.key == "workflows" else _folded
         sections.append((table.title, lambda t=table, d=draw: d(t)))  # type: ignore[misc]
-        if table.key == "outcomes":
+        if table.key == "workflows":
             for name, summary in runs:
                 of = f" of {code(name, 80)}" if len(runs) > 1 else ""
                 sections.append((f"faults of {name}", lambda s=summary, o=of: _faults(s, o)))  # type: ignore[misc]
     return sections
 
 
-def _faults(summary: OutcomeSummary, of: str) -> str:
+def _faults(summary: WorkflowSummary, of: str) -> str:
     found = [(name, said) for name, judged in summary.cases.items() if (said := against(judged))]
     if not found:
         return ""
@@ -131,11 +131,11 @@ def _title(names: Sequence[str]) -> str:
     return f"## EpiSEM: {code(names[0], 100) if len(names) == 1 else f'{len(names)} runs side by side'}"
 
 
-def outcome_identity(summary: OutcomeSummary) -> str:
-    """Return what a run of the outcome suite is, in a line of Markdown."""
+def workflow_identity(summary: WorkflowSummary) -> str:
+    """Return what a run of the workflow suite is, in a line of Markdown."""
     about, bank = summary.run, summary.run["bank"]
     parts = [
-        f"outcomes of {code(about['agent'], 80)}",
+        f"workflows of {code(about['agent'], 80)}",
         f"{summary.row.runs:,} of {words.plural(len(summary.planned), case_word(about))}",
         words.plural(len(summary.templates), "workflow"),
         f"shield {'on' if about['shield'] else 'off'}",
@@ -145,7 +145,7 @@ def outcome_identity(summary: OutcomeSummary) -> str:
     return " · ".join(parts)
 
 
-def _outcome_warnings(name: str, summary: OutcomeSummary, several: bool) -> Iterator[str]:
+def _workflow_warnings(name: str, summary: WorkflowSummary, several: bool) -> Iterator[str]:
     whose = f" {code(name, 80)}:" if several else ""
     for mark, line in warnings(summary):
         yield f"> ⚠️ **{mark.capitalize()}.**{whose} {code(line, 400)}"

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from pytest_episem.report.layout import Cell, Justify, counted, page, prose, table, text
 from pytest_episem.runs.run_dir import Run
-from pytest_episem.workflows.run_dir import OutcomeRun
+from pytest_episem.workflows.run_dir import WorkflowRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ _CASE_COLUMNS: list[tuple[str, Justify]] = [
 ]
 
 
-def outcome_merge_page(shards: Sequence[OutcomeRun | None], joined: OutcomeRun) -> RenderableType:
-    """Return the same for the outcome suite: a line for each shard and one for the run they make."""
+def workflow_merge_page(shards: Sequence[WorkflowRun | None], joined: WorkflowRun) -> RenderableType:
+    """Return the same for the workflow suite: a line for each shard and one for the run they make."""
     found = [run for run in (*shards, joined) if run is not None]
-    note = f"run {joined.header.run}, outcome suite of {joined.plan.agent}"
+    note = f"run {joined.header.run}, workflow suite of {joined.plan.agent}"
     return page(table(_CASE_COLUMNS, [_case_line(run) for run in found], by=0), text(""), prose(note, 0))
 
 
-def _case_line(run: OutcomeRun) -> list[Cell]:
+def _case_line(run: WorkflowRun) -> list[Cell]:
     planned, recorded = len(run.plan.planned), len(run.records)
     return [str(run.directory), *(f"{number:,}" for number in (planned, recorded, planned - recorded, int(run.torn)))]
 

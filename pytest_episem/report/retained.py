@@ -1,4 +1,4 @@
-"""The retained reports: the built-in agents over the whole shipped bank, and the outcome suite's controllers over all
+"""The retained reports: the built-in agents over the whole shipped bank, and the workflow suite's controllers over all
 of theirs, as a worked example of every output.
 
 ``python -m pytest_episem.report.retained`` writes them anew into ``reports/``; ``--check`` only says whether they are
@@ -23,13 +23,13 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank, shipped_bank
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
-from pytest_episem.report.retained_outcomes import write_retained_outcomes
+from pytest_episem.report.retained_workflows import write_retained_workflows
 from pytest_episem.report.write import write_runs
 from pytest_episem.runs.run import BankId, PlanTask, RunHeader
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.runner import Runner, RunSettings
 from pytest_episem.runs.version import PROTOCOL_VERSION
-from pytest_episem.workflows.bank.load import shipped_outcomes
+from pytest_episem.workflows.bank.load import shipped_workflows
 
 HOME = Path(__file__).resolve().parent.parent.parent / "reports"
 FORMATS = ("json", "md")
@@ -71,7 +71,7 @@ def _plan(task_id: str, bank: Bank) -> PlanTask:
 
 
 def write_retained(out: Path) -> list[Path]:
-    """Write a folder an agent (numbers and Markdown), the common page of all, and the outcome suite's; return the
+    """Write a folder an agent (numbers and Markdown), the common page of all, and the workflow suite's; return the
     files."""
     bank = shipped_bank()
     runs = [retained_run(name, bank) for name in known_agent_names()]
@@ -79,7 +79,7 @@ def write_retained(out: Path) -> list[Path]:
     for run in runs:
         files += write_runs([run], out / run.header.run, [bank], formats=FORMATS).files
     files += write_runs(runs, out, [bank], formats=TOGETHER).files
-    return files + write_retained_outcomes(shipped_outcomes(), out / "outcomes")
+    return files + write_retained_workflows(shipped_workflows(), out / "workflows")
 
 
 def differences(home: Path, fresh: Path, files: list[Path]) -> list[str]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from pytest_episem.banks.problem import Problem
 from pytest_episem.evidence.validate import Code, Count, Report
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, Justify, counted, heading, page, prose, rows, table, text
-from pytest_episem.workflows.bank.validate import OutcomeReport
+from pytest_episem.workflows.bank.validate import WorkflowReport
 
 CODES_SCHEMA = "episem.codes/1"
 VALIDATION_SCHEMA = "episem.validation/1"
@@ -41,20 +41,20 @@ class Validation:
     bank: str
     version: str
     evidence: Report | None
-    outcomes: OutcomeReport | None
+    workflows: WorkflowReport | None
 
     @property
     def problems(self) -> list[Problem]:
         """The problems of both suites."""
-        return [problem for report in (self.evidence, self.outcomes) if report for problem in report.problems]
+        return [problem for report in (self.evidence, self.workflows) if report for problem in report.problems]
 
 
 def validation_dict(found: Validation) -> dict[str, Any]:
     """Return the JSON form, schema ``episem.validation/1``: ``problems`` are those of both suites."""
     evidence = found.evidence.to_dict() if found.evidence else {"bank": found.bank, "version": found.version}
-    outcomes = {"outcomes": found.outcomes.to_dict()} if found.outcomes else {}
+    workflows = {"workflows": found.workflows.to_dict()} if found.workflows else {}
     problems = [asdict(problem) for problem in found.problems]
-    return {"schema": VALIDATION_SCHEMA, **evidence, "ok": not problems, "problems": problems, **outcomes}
+    return {"schema": VALIDATION_SCHEMA, **evidence, "ok": not problems, "problems": problems, **workflows}
 
 
 def validation_page(found: Validation) -> RenderableType:
@@ -65,7 +65,7 @@ def validation_page(found: Validation) -> RenderableType:
     if codes:
         blocks += [heading("Problems by code"), rows([(code, f"{number:,}") for code, number in codes.items()])]
     blocks += _counts(found.evidence) if found.evidence and found.evidence.counts.total.pairs else []
-    blocks += _workflows(found.outcomes) if found.outcomes and found.outcomes.worlds else []
+    blocks += _workflows(found.workflows) if found.workflows and found.workflows.worlds else []
     return page(*blocks, text(""), _identity(found), _verdict(found, len(problems)))
 
 
@@ -86,20 +86,20 @@ def _identity(found: Validation) -> RenderableType:
     hashes: list[tuple[Cell, Cell]] = [("bank", f"{found.bank} {found.version}")]
     if found.evidence:
         hashes.append(("sha256", found.evidence.hash))
-    if found.outcomes:
-        hashes.append(("sha256 of outcomes" if found.evidence else "sha256", found.outcomes.hash))
+    if found.workflows:
+        hashes.append(("sha256 of workflows" if found.evidence else "sha256", found.workflows.hash))
     return rows(hashes, by=0)
 
 
 def _verdict(found: Validation, problems: int) -> RenderableType:
-    """The last line: the verdict, and where there is an outcome suite what of each suite it speaks of."""
+    """The last line: the verdict, and where there is an workflow suite what of each suite it speaks of."""
     verdict = text(counted(problems, "problem"), BAD) if problems else text("no problems", GOOD)
-    if not found.outcomes:
+    if not found.workflows:
         return verdict
     pairs = found.evidence.counts.total.pairs if found.evidence else 0
     parts = [f"evidence suite: {counted(pairs, 'pair')}"] if found.evidence else []
-    cases = counted(found.outcomes.assignments, "case")
-    parts.append(f"outcome suite: {counted(found.outcomes.templates, 'workflow')} with {cases}")
+    cases = counted(found.workflows.assignments, "case")
+    parts.append(f"workflow suite: {counted(found.workflows.templates, 'workflow')} with {cases}")
     return Text.assemble(verdict, text(f" ({'; '.join(parts)})"))
 
 
@@ -120,14 +120,14 @@ def _counts(report: Report) -> list[RenderableType]:
     ]
 
 
-def _workflows(report: OutcomeReport) -> list[RenderableType]:
+def _workflows(report: WorkflowReport) -> list[RenderableType]:
     domains: dict[str, list[int]] = {}
     for name, worlds in report.worlds.items():
         domains.setdefault(name.split("/")[0], []).append(worlds)
     lines = [[name, str(len(sizes)), str(sum(sizes)), str(max(sizes))] for name, sizes in domains.items()]
     sizes = list(report.worlds.values())
     lines += [["all", str(len(sizes)), str(sum(sizes)), str(max(sizes))]] if len(lines) > 1 else []
-    return [heading("Workflows of the outcome suite"), table(_WORKFLOWS, lines)]
+    return [heading("Workflows of the workflow suite"), table(_WORKFLOWS, lines)]
 
 
 def _count_line(name: str, count: Count) -> list[Cell]:
@@ -135,13 +135,13 @@ def _count_line(name: str, count: Count) -> list[Cell]:
     return [name, *(f"{number:,}" for number in numbers)]
 
 
-def codes_page(codes: Iterable[Code], outcomes: Mapping[str, str]) -> RenderableType:
-    """Return the table of codes, and that of the outcome suite's."""
+def codes_page(codes: Iterable[Code], workflows: Mapping[str, str]) -> RenderableType:
+    """Return the table of codes, and that of the workflow suite's."""
     columns: list[tuple[str, Justify]] = [("code", "left"), ("row", "right"), ("what it refuses", "left")]
     return page(
         table(columns, [[text(code.name, "bold"), str(code.row), _meaning(code)] for code in codes], by=0),
-        heading("Codes of the outcome suite"),
-        rows([(text(name, "bold"), meaning) for name, meaning in outcomes.items()], by=0),
+        heading("Codes of the workflow suite"),
+        rows([(text(name, "bold"), meaning) for name, meaning in workflows.items()], by=0),
     )
 
 
@@ -149,7 +149,7 @@ def _meaning(code: Code) -> str:
     return code.meaning + (" A signed review completes the check." if code.human else "")
 
 
-def codes_dict(codes: Iterable[Code], outcomes: Mapping[str, str]) -> dict[str, Any]:
+def codes_dict(codes: Iterable[Code], workflows: Mapping[str, str]) -> dict[str, Any]:
     """Return the tables of codes in their JSON form, schema ``episem.codes/1``."""
-    named = [{"name": name, "meaning": meaning} for name, meaning in outcomes.items()]
-    return {"schema": CODES_SCHEMA, "codes": [asdict(code) for code in codes], "outcomes": named}
+    named = [{"name": name, "meaning": meaning} for name, meaning in workflows.items()]
+    return {"schema": CODES_SCHEMA, "codes": [asdict(code) for code in codes], "workflows": named}

@@ -1,4 +1,4 @@
-"""The outcome suite in a list: its workflows with their worlds and cases, as far as a selection leaves them."""
+"""The workflow suite in a list: its workflows with their worlds and cases, as far as a selection leaves them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from pytest_episem.report.bank_view import SUITE, Selected
 from pytest_episem.report.layout import Justify, counted, page, prose, table, text
-from pytest_episem.workflows.bank.load import OutcomeBank
+from pytest_episem.workflows.bank.load import WorkflowBank
 
 COLUMNS: list[tuple[str, Justify]] = [("workflow", "left"), ("worlds", "right"), ("cases", "left")]
 
@@ -37,16 +37,16 @@ class WorkflowList:
     workflows: tuple[WorkflowLine, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, the part ``outcomes`` of schema ``episem.list/1``."""
+        """Return the JSON form, the part ``workflows`` of schema ``episem.list/1``."""
         bank = {"name": self.bank, "version": self.version, "hash": self.hash}
         return {"bank": bank, "workflows": [{**asdict(line), "cases": list(line.cases)} for line in self.workflows]}
 
 
-def list_workflows(bank: OutcomeBank, selected: Selected) -> WorkflowList:
+def list_workflows(bank: WorkflowBank, selected: Selected) -> WorkflowList:
     """Return every workflow with a case that pytest's ``-k`` would select, cases being named as in pytest."""
     lines = []
     for name, workflow in bank.workflows.items():
-        cases = tuple(case for case in workflow.assignments if selected((SUITE, f"outcomes/{name}/{case}")))
+        cases = tuple(case for case in workflow.assignments if selected((SUITE, f"workflows/{name}/{case}")))
         if cases:
             title = workflow.template.title
             lines.append(WorkflowLine(name, name.split("/")[0], title, workflow.support, cases))
@@ -72,10 +72,10 @@ def _totals(found: WorkflowList) -> str:
 
 
 def hint(names: Sequence[str], selected: Selected, expression: str) -> str:
-    """Return the line that tells of the outcome suite where only the other one is listed; empty without a workflow
+    """Return the line that tells of the workflow suite where only the other one is listed; empty without a workflow
     selected. ``names`` are those of the bank's templates."""
-    left = [name for name in names if selected((SUITE, f"outcomes/{name}"))]
+    left = [name for name in names if selected((SUITE, f"workflows/{name}"))]
     if not left:
         return ""
     asked = f" -k {shlex.quote(expression)}" if expression else ""
-    return f"and {counted(len(left), 'workflow')} of the outcome suite: episem list --suite outcomes{asked}"
+    return f"and {counted(len(left), 'workflow')} of the workflow suite: episem list --suite workflows{asked}"

@@ -1,4 +1,4 @@
-"""The page of ``episem show`` for a workflow of the outcome suite."""
+"""The page of ``episem show`` for a workflow of the workflow suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workflow of the outcome suite as ``episem show`` presents it: what is public, and of a case what is hidden."""
+"""A workflow of the workflow suite as ``episem show`` presents it: what is public, and of a case what is hidden."""
 
 from __future__ import annotations
 

@@ -16,16 +16,16 @@ from pytest_episem.report import words
 from pytest_episem.report.csv_files import write_csv
 from pytest_episem.report.examples import failures
 from pytest_episem.report.markdown import markdown
-from pytest_episem.report.outcome_tables import cases, outcome_tables
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
+from pytest_episem.report.workflow_tables import cases, workflow_tables
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.runs.whole import write_whole
 from pytest_episem.verdicts.gate_file import kept
-from pytest_episem.workflows.bank.load import OutcomeBank, shipped_outcomes
+from pytest_episem.workflows.bank.load import WorkflowBank, shipped_workflows
 from pytest_episem.workflows.check import judge
-from pytest_episem.workflows.run_dir import OutcomeRun, open_outcome_run
-from pytest_episem.workflows.summary import OutcomeSummary, comparison, summarize_outcomes
+from pytest_episem.workflows.run_dir import WorkflowRun, open_workflow_run
+from pytest_episem.workflows.summary import WorkflowSummary, comparison, summarize_workflows
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
 FORMATS = ("json", "md", "html", "csv")
@@ -46,9 +46,9 @@ class Written:
         return self.numbers.evidence
 
     @property
-    def outcomes(self) -> list[tuple[str, OutcomeSummary]]:
-        """The runs of the outcome suite, alike; a run of both is in both."""
-        return self.numbers.outcomes
+    def workflows(self) -> list[tuple[str, WorkflowSummary]]:
+        """The runs of the workflow suite, alike; a run of both is in both."""
+        return self.numbers.workflows
 
     @property
     def html(self) -> Path:
@@ -62,13 +62,13 @@ def write_reports(
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
     formats: Collection[str] = FORMATS,
-    outcome_banks: Sequence[OutcomeBank] | None = None,
+    workflow_banks: Sequence[WorkflowBank] | None = None,
     more: Callable[[Run], Iterable[Table]] | None = None,
 ) -> Written:
     """Read the run directories and write every file of their common report into ``out`` (made if missing).
 
     ``banks`` are those at hand; a run's tasks are explained from the one whose hash it carries, and a run whose bank
-    is not among them shows what its records alone hold. With the outcome suite's bank among ``outcome_banks`` (``None``
+    is not among them shows what its records alone hold. With the workflow suite's bank among ``workflow_banks`` (``None``
     takes the shipped one) its records are replayed before they count. ``report.json`` holds one run's numbers (schema
     ``episem.report/1``), or for several ``{"schema": "episem.reports/1", "reports": {name: numbers}}``. Every file
     is replaced in one step. ``formats`` names the kinds of file to write, of ``FORMATS``. ``more`` gives tables to
@@ -80,9 +80,9 @@ def write_reports(
     if not run_dirs:
         raise EpisemError("report: name at least one run directory")
     runs = [open_run(directory, events=False) for directory in run_dirs]
-    outcomes = [open_outcome_run(directory) for directory in run_dirs]
+    workflows = [open_workflow_run(directory) for directory in run_dirs]
     further = [table for run in runs if more is not None and run.header.has_evidence for table in more(run)]
-    return write_runs(runs, Path(out), banks, gates, formats, outcomes, outcome_banks, further)
+    return write_runs(runs, Path(out), banks, gates, formats, workflows, workflow_banks, further)
 
 
 def write_runs(
@@ -91,16 +91,16 @@ def write_runs(
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
     formats: Collection[str] = FORMATS,
-    outcomes: Sequence[OutcomeRun | None] = (),
-    outcome_banks: Sequence[OutcomeBank] | None = None,
+    workflows: Sequence[WorkflowRun | None] = (),
+    workflow_banks: Sequence[WorkflowBank] | None = None,
     more: Sequence[Table] = (),
 ) -> Written:
-    """As :func:`write_reports`, for runs already read; ``outcomes`` are the same runs' other halves, or nothing."""
+    """As :func:`write_reports`, for runs already read; ``workflows`` are the same runs' other halves, or nothing."""
     from pytest_episem.report.html import html
 
-    known = at_hand(outcome_banks) if any(outcomes) else []
-    whole = summarize_runs(runs, outcomes, known)
-    named, others = whole.evidence, whole.outcomes
+    known = at_hand(workflow_banks) if any(workflows) else []
+    whole = summarize_runs(runs, workflows, known)
+    named, others = whole.evidence, whole.workflows
     evidence = [run for run in runs if run.header.has_evidence]
     gates = gates or _kept_gates([name for name, _ in named], evidence)
     failing = [(name, failures(run.trials.values())) for (name, _), run in zip(named, evidence, strict=True)]
@@ -108,7 +108,7 @@ def write_runs(
     if "json" in formats:
         texts[JSON_FILE] = json.dumps(whole.document(), indent=1) + "\n"
     if "md" in formats:
-        texts[MARKDOWN_FILE] = markdown(named, failing, gates, outcomes=others, more=more)
+        texts[MARKDOWN_FILE] = markdown(named, failing, gates, workflows=others, more=more)
     if "html" in formats:
         texts[HTML_FILE] = html(named, evidence, failing, banks, gates, others, known, more)
     try:
@@ -116,7 +116,7 @@ def write_runs(
         files = [write_whole(out / name, text) for name, text in texts.items()]
         if "csv" in formats:
             shown = tables(named) if named else []
-            shown += [*outcome_tables(others), cases(others)] if others else []
+            shown += [*workflow_tables(others), cases(others)] if others else []
             files += write_csv([*shown, *more, *([gates_table(gates)] if gates else [])], out)
     except OSError as fault:
         raise EpisemError(f"{out}: the report cannot be written: {fault.strerror}") from None
@@ -140,12 +140,12 @@ class RunNumbers:
 
     header: RunHeader
     evidence: Summary | None
-    outcomes: OutcomeSummary | None
+    workflows: WorkflowSummary | None
 
     def document(self) -> dict[str, Any]:
         """Return the content of ``report.json``."""
         document = {"schema": REPORT_SCHEMA} if self.evidence is None else self.evidence.to_dict()
-        return document if self.outcomes is None else {**document, "outcomes": self.outcomes.to_dict()}
+        return document if self.workflows is None else {**document, "workflows": self.workflows.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ class Numbers:
         return list(zip(words.labels([summary.run for summary in found]), found, strict=True))
 
     @property
-    def outcomes(self) -> list[tuple[str, OutcomeSummary]]:
-        """Those of the outcome suite."""
-        found = [one.outcomes for one in self.runs if one.outcomes is not None]
+    def workflows(self) -> list[tuple[str, WorkflowSummary]]:
+        """Those of the workflow suite."""
+        found = [one.workflows for one in self.runs if one.workflows is not None]
         return list(zip(words.labels([{**summary.run, "model": None} for summary in found]), found, strict=True))
 
     def document(self) -> dict[str, Any]:
@@ -174,35 +174,35 @@ class Numbers:
         names = words.labels([{"model": h.model, "agent": h.agent, "run": h.run} for h in headers])
         reports = {name: one.document() for name, one in zip(names, self.runs, strict=True)}
         document: dict[str, Any] = {"schema": SEVERAL_SCHEMA, "reports": reports}
-        return {**document, "outcome_comparison": comparison(self.outcomes)} if self.outcomes else document
+        return {**document, "workflow_comparison": comparison(self.workflows)} if self.workflows else document
 
 
 def summarize_runs(
     runs: Sequence[Run],
-    outcomes: Sequence[OutcomeRun | None] = (),
-    outcome_banks: Sequence[OutcomeBank] | None = None,
+    workflows: Sequence[WorkflowRun | None] = (),
+    workflow_banks: Sequence[WorkflowBank] | None = None,
 ) -> Numbers:
-    """Return the numbers of runs; ``outcomes`` are the same runs' other halves, or nothing."""
-    halves = list(outcomes) or [None] * len(runs)
-    banks = at_hand(outcome_banks) if any(halves) else []
+    """Return the numbers of runs; ``workflows`` are the same runs' other halves, or nothing."""
+    halves = list(workflows) or [None] * len(runs)
+    banks = at_hand(workflow_banks) if any(halves) else []
     return Numbers(
         [
             RunNumbers(
                 run.header,
                 summarize(run) if run.header.has_evidence else None,
-                None if half is None else summarize_outcomes(half, judge(half, banks)),
+                None if half is None else summarize_workflows(half, judge(half, banks)),
             )
             for run, half in zip(runs, halves, strict=True)
         ]
     )
 
 
-def at_hand(banks: Sequence[OutcomeBank] | None) -> Sequence[OutcomeBank]:
-    """Return the outcome banks given; for ``None`` the shipped one, if it can be read: a report of old records must not
+def at_hand(banks: Sequence[WorkflowBank] | None) -> Sequence[WorkflowBank]:
+    """Return the workflow banks given; for ``None`` the shipped one, if it can be read: a report of old records must not
     need it."""
     if banks is not None:
         return banks
     try:
-        return [shipped_outcomes()]
+        return [shipped_workflows()]
     except BankError:
         return []

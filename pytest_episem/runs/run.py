@@ -54,8 +54,8 @@ class BankId:
 
 
 @dataclass(frozen=True)
-class OutcomePlan:
-    """What a run plans to do in the outcome suite.
+class WorkflowPlan:
+    """What a run plans to do in the workflow suite.
 
     ``agent`` is the name under which reports list its controller, ``shield`` whether what is inadmissible is refused,
     ``planned`` the ids of the cases, ``domain/template/case``, over the bank's assignments or over every world.
@@ -92,7 +92,7 @@ class RunHeader:
     the run is listed where that is not the model's.
     ``settings`` binds the run: sampling arguments, turn limit, ``instruction`` (the text) with
     ``instruction_sha256``, ``repeats`` and whatever else changes what a rollout may give; what only changes speed
-    or cost does not belong there. ``started`` is an ISO 8601 time. ``outcomes`` is the plan of the outcome suite; a run
+    or cost does not belong there. ``started`` is an ISO 8601 time. ``workflows`` is the plan of the workflow suite; a run
     without it has none, and the key is left out of the file. A run of that suite alone has an empty ``plan``.
     ``merged`` names the runs that a merged run was made of. ``planned_settings`` are the settings in which each pair of
     the plan was to be run, all three if nothing is said. ``session`` is ``None`` in runs of earlier versions.
@@ -110,7 +110,7 @@ class RunHeader:
     search_seed: Text
     started: Text
     plan: list[PlanTask] = field(default_factory=list)
-    outcomes: OutcomePlan | None = None
+    workflows: WorkflowPlan | None = None
     merged: list[Text] = field(default_factory=list)
     planned_settings: list[Setting] = field(default_factory=lambda: list(PLANNED))
     session: SessionEnd | None = None
@@ -118,7 +118,7 @@ class RunHeader:
     @property
     def has_evidence(self) -> bool:
         """Whether the run is of the evidence suite, alone or beside the other."""
-        return bool(self.plan) or self.outcomes is None
+        return bool(self.plan) or self.workflows is None
 
     @property
     def label(self) -> str:
@@ -135,8 +135,8 @@ class RunHeader:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / RUN_FILE
         content = {"schema": RUN_SCHEMA, **asdict(self)}
-        if self.outcomes is None:
-            del content["outcomes"]
+        if self.workflows is None:
+            del content["workflows"]
         return write_whole(path, dump_json(content) + "\n")
 
     @classmethod
@@ -165,8 +165,8 @@ _HEADER = TypeAdapter(RunHeader)
 _KEYS = {
     "": [f.name for f in fields(RunHeader)],
     "bank": [f.name for f in fields(BankId)],
-    "outcomes": [f.name for f in fields(OutcomePlan)],
-    "outcomes.bank": [f.name for f in fields(BankId)],
+    "workflows": [f.name for f in fields(WorkflowPlan)],
+    "workflows.bank": [f.name for f in fields(BankId)],
     "session": [f.name for f in fields(SessionEnd)],
 }
 
@@ -174,7 +174,7 @@ _KEYS = {
 def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run", "now")) -> list[str]:
     """Return one line for each thing that makes the trials of two runs incomparable; empty if they may be joined.
 
-    Compared are bank, protocol version, model, agent, search seed, every setting and the terms of the outcome suite,
+    Compared are bank, protocol version, model, agent, search seed, every setting and the terms of the workflow suite,
     not plan, time or plugin version. ``names`` say where each value stands: ``bank hash: 12ab… in the run, 98cd… now``.
     """
     pairs: list[tuple[str, Any, Any]] = [
@@ -193,7 +193,7 @@ def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run",
         elif key == "instruction_sha256" and {"instruction"} <= a.settings.keys() & b.settings.keys():
             continue
         pairs.append((key.replace("_", " "), one, other))
-    pairs += _outcome_terms(a.outcomes, b.outcomes)
+    pairs += _workflow_terms(a.workflows, b.workflows)
     return [
         f"{printable(what)}: {_short(one)} {names[0]}, {_short(other)} {names[1]}"
         for what, one, other in pairs
@@ -201,16 +201,16 @@ def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run",
     ]
 
 
-def _outcome_terms(a: OutcomePlan | None, b: OutcomePlan | None) -> list[tuple[str, Any, Any]]:
+def _workflow_terms(a: WorkflowPlan | None, b: WorkflowPlan | None) -> list[tuple[str, Any, Any]]:
     if a is None or b is None:
-        return [("outcome suite", a and a.agent, b and b.agent)]
+        return [("workflow suite", a and a.agent, b and b.agent)]
     return [
-        ("outcome bank name", a.bank.name, b.bank.name),
-        ("outcome bank version", a.bank.version, b.bank.version),
-        ("outcome bank hash", a.bank.hash, b.bank.hash),
+        ("workflow bank name", a.bank.name, b.bank.name),
+        ("workflow bank version", a.bank.version, b.bank.version),
+        ("workflow bank hash", a.bank.hash, b.bank.hash),
         ("outcome agent", a.agent, b.agent),
         ("shield", a.shield, b.shield),
-        ("outcome cases", a.cases, b.cases),
+        ("workflow cases", a.cases, b.cases),
     ]
 
 
@@ -245,17 +245,17 @@ def _check_header(header: RunHeader, where: str) -> None:
         if task.selected < 0:
             raise EpisemError(f"{where}: plan: task {name!r} has a negative number of selected items")
         seen.add(task.task)
-    if header.outcomes is not None:
-        _check_planned(header.outcomes.planned, where)
+    if header.workflows is not None:
+        _check_planned(header.workflows.planned, where)
 
 
 def _check_planned(planned: list[str], where: str) -> None:
     seen: set[str] = set()
     for case in planned:
         if case in seen:
-            raise EpisemError(f"{where}: outcomes: case {printable(case)!r} is planned twice")
+            raise EpisemError(f"{where}: workflows: case {printable(case)!r} is planned twice")
         if case.count("/") != 2 or not all(case.split("/")):
-            raise EpisemError(f"{where}: outcomes: case {printable(case)!r} is not of the form domain/template/case")
+            raise EpisemError(f"{where}: workflows: case {printable(case)!r} is not of the form domain/template/case")
         seen.add(case)
 
 

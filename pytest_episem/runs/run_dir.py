@@ -13,7 +13,7 @@ from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.owner import owned
-from pytest_episem.runs.run import PLANNED, RUN_FILE, OutcomePlan, PlanTask, RunHeader, SessionEnd, mismatch
+from pytest_episem.runs.run import PLANNED, RUN_FILE, PlanTask, RunHeader, SessionEnd, WorkflowPlan, mismatch
 from pytest_episem.runs.store import (
     TRIALS_FILE,
     Line,
@@ -79,12 +79,12 @@ def open_evidence(directory: Path | str, purpose: str) -> Run:
     """Read a run directory without event logs, for something that only the evidence suite has.
 
     Raises:
-        EpisemError: as in :func:`open_run`, or the run is of the outcome suite alone, to which ``purpose`` is unknown.
+        EpisemError: as in :func:`open_run`, or the run is of the workflow suite alone, to which ``purpose`` is unknown.
     """
     run = open_run(directory, events=False)
     if not run.header.has_evidence:
         raise EpisemError(
-            f"{directory} holds the outcome suite alone; {purpose} for the evidence suite, 'episem report' shows both"
+            f"{directory} holds the workflow suite alone; {purpose} for the evidence suite, 'episem report' shows both"
         )
     return run
 
@@ -227,12 +227,12 @@ def joined_plans(base: RunHeader, headers: Sequence[RunHeader]) -> RunHeader:
         EpisemError: the plans differ in a task's atoms.
     """
     settings = [setting for setting in PLANNED if any(setting in header.planned_settings for header in headers)]
-    return replace(base, plan=joined_plan(headers), outcomes=joined_outcomes(headers), planned_settings=settings)
+    return replace(base, plan=joined_plan(headers), workflows=joined_workflows(headers), planned_settings=settings)
 
 
-def joined_outcomes(headers: Sequence[RunHeader]) -> OutcomePlan | None:
-    """Return the union of the plans of the outcome suite, in the order in which they name their cases."""
-    plans = [header.outcomes for header in headers if header.outcomes is not None]
+def joined_workflows(headers: Sequence[RunHeader]) -> WorkflowPlan | None:
+    """Return the union of the plans of the workflow suite, in the order in which they name their cases."""
+    plans = [header.workflows for header in headers if header.workflows is not None]
     if not plans:
         return None
     return replace(plans[0], planned=list(dict.fromkeys(case for plan in plans for case in plan.planned)))

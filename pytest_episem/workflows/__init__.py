@@ -1,4 +1,4 @@
-"""The outcome suite: acting again when nobody knows what happened (outcome protocol, sections 1 to 4).
+"""The workflow suite: acting again when nobody knows what happened (workflow protocol, sections 1 to 4).
 
 A tool call timed out. The agent may pay twice, give up half way, or find out first. The rooms, in import order:
 

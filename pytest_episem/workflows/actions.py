@@ -1,4 +1,4 @@
-"""What an agent may do, and the record of what it did (outcome protocol, section 2)."""
+"""What an agent may do, and the record of what it did (workflow protocol, section 2)."""
 
 from __future__ import annotations
 

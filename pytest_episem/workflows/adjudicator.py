@@ -1,4 +1,4 @@
-"""Judging a recorded trajectory against its hidden truth (outcome protocol, section 2).
+"""Judging a recorded trajectory against its hidden truth (workflow protocol, section 2).
 
 A second implementation on purpose: it shares no code with support, shield, certificate, episode or planners and
 imports data classes only. It walks the clock instant by instant over provider objects that keep their own books, once

@@ -1,4 +1,4 @@
-"""The public bytes: what a provider answers to a request or a question (outcome protocol, section 1).
+"""The public bytes: what a provider answers to a request or a question (workflow protocol, section 1).
 
 Decisions where the protocol is silent:
 

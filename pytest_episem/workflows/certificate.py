@@ -1,4 +1,4 @@
-"""What may be claimed: violations new and inherited, the goal and the certificate (outcome protocol, section 2)."""
+"""What may be claimed: violations new and inherited, the goal and the certificate (workflow protocol, section 2)."""
 
 from __future__ import annotations
 

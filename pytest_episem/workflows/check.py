@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.adjudicator import disagreements
-from pytest_episem.workflows.bank.load import OutcomeBank, Workflow
+from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import find_case
 from pytest_episem.workflows.episode import Episode
-from pytest_episem.workflows.records import OutcomeRecord
-from pytest_episem.workflows.run_dir import OutcomeRun
+from pytest_episem.workflows.records import WorkflowRecord
+from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.support import Model
 from pytest_episem.workflows.verdict import Trajectory
 
@@ -27,12 +27,12 @@ class Judged:
     """A record with what speaks against it; empty ``refuted`` means that it stands, as far as it was ``replayed``:
     without the bank of its run nothing can be replayed."""
 
-    record: OutcomeRecord
+    record: WorkflowRecord
     refuted: tuple[str, ...] = ()
     replayed: bool = False
 
 
-def judge(run: OutcomeRun, banks: Iterable[OutcomeBank] = ()) -> list[Judged]:
+def judge(run: WorkflowRun, banks: Iterable[WorkflowBank] = ()) -> list[Judged]:
     """Return every record of a run, judged with the bank among ``banks`` that has the hash the run names."""
     bank = next((bank for bank in banks if bank.hash == run.plan.bank.hash), None)
     models: dict[str, Model] = {}
@@ -42,7 +42,7 @@ def judge(run: OutcomeRun, banks: Iterable[OutcomeBank] = ()) -> list[Judged]:
     ]
 
 
-def _told(record: OutcomeRecord, shield: bool) -> tuple[str, ...]:
+def _told(record: WorkflowRecord, shield: bool) -> tuple[str, ...]:
     """What speaks against a record without any replay."""
     if record.trajectory.shield != shield:
         return (f"recorded with the shield {_switch(not shield)}, the run has it {_switch(shield)}",)
@@ -53,7 +53,7 @@ def _switch(value: bool) -> str:
     return "on" if value else "off"
 
 
-def _replayed(record: OutcomeRecord, bank: OutcomeBank | None, models: dict[str, Model]) -> tuple[str, ...]:
+def _replayed(record: WorkflowRecord, bank: WorkflowBank | None, models: dict[str, Model]) -> tuple[str, ...]:
     if bank is None:
         return ()
     name = record.trajectory.template
@@ -68,7 +68,7 @@ def _replayed(record: OutcomeRecord, bank: OutcomeBank | None, models: dict[str,
         return (str(error),)
 
 
-def refutations(record: OutcomeRecord, workflow: Workflow, model: Model) -> tuple[str, ...]:
+def refutations(record: WorkflowRecord, workflow: Workflow, model: Model) -> tuple[str, ...]:
     """Return what is not true of a record, in words; empty when it stands."""
     trajectory = record.trajectory
     number = find_case(model, workflow, record.case)

@@ -1,4 +1,4 @@
-"""One episode: an agent's proposals, the shield, the hidden truth and the record (outcome protocol, section 2).
+"""One episode: an agent's proposals, the shield, the hidden truth and the record (workflow protocol, section 2).
 
 Decisions where the protocol is silent:
 

@@ -1,4 +1,4 @@
-"""Why a recorded run counts against its agent, as a small timeline that a stranger can follow (outcome protocol,
+"""Why a recorded run counts against its agent, as a small timeline that a stranger can follow (workflow protocol,
 section 2)."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WIDTH = 80
 LABEL = 11
 
 
-def outcome_fault(trajectory: Trajectory, faults: Sequence[str]) -> str:
+def workflow_fault(trajectory: Trajectory, faults: Sequence[str]) -> str:
     """Return in one line what counts against a recorded run, or an empty text.
 
     That is: a record that the adjudicator refutes (``faults`` are its words), harm that the recovery did, and a finish
@@ -66,7 +66,7 @@ def explain(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str
     faults = disagreements(model.template, trajectory)
     template = model.template
     shield = "on" if trajectory.shield else "off"
-    lines = _wrapped(outcome_fault(trajectory, faults) or f"no fault: {verdict_text(trajectory.verdict)}", 0)
+    lines = _wrapped(workflow_fault(trajectory, faults) or f"no fault: {verdict_text(trajectory.verdict)}", 0)
     lines += _block("case", [f"{template.id}/{case}; deadline t{template.deadline}, shield {shield}"])
     lines += _block("approved", ["; ".join(obligation_text(template, name) for name in template.obligations)])
     lines += _block("known", [f"t{entry.sent} {history_text(template, entry)}" for entry in template.history])
@@ -88,7 +88,7 @@ def rerun_command(agent: str, worlds: bool, shield: bool, banks: Sequence[str] =
     """Return the command that runs cases again, up to their node ids; ``agent`` is the option that names the agent."""
     options = [f"--episem-bank={bank}" for bank in banks]
     options += ["--episem-cases=worlds"] * worlds + ["--episem-shield=off"] * (not shield)
-    return shlex.join(["pytest", "--episem-suite=outcomes", *options, agent])
+    return shlex.join(["pytest", "--episem-suite=workflows", *options, agent])
 
 
 def _sizes(model: Model) -> str:

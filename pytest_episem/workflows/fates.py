@@ -1,4 +1,4 @@
-"""What can have happened and how services can behave, derived from the contracts (outcome protocol, section 1).
+"""What can have happened and how services can behave, derived from the contracts (workflow protocol, section 1).
 
 Decisions where the protocol is silent:
 

@@ -1,4 +1,4 @@
-"""What is public from the start: contracts, obligations, approvals and the history (outcome protocol, section 1).
+"""What is public from the start: contracts, obligations, approvals and the history (workflow protocol, section 1).
 
 Integer time; intervals are half-open. What a contract does not declare does not exist: an undeclared bound is no
 bound, an undeclared query cannot be asked, an undeclared authorisation rule judges at the effect and blocks nothing.

@@ -1,4 +1,4 @@
-"""The record of one outcome case and its file ``outcomes.jsonl``: one JSON object a line, read back strictly.
+"""The record of one workflow case and its file ``workflows.jsonl``: one JSON object a line, read back strictly.
 
 Records are not trusted: reading checks their shape here, and whether they are true is judged when a report is made
 (:mod:`pytest_episem.workflows.check`).
@@ -22,15 +22,15 @@ from pytest_episem.workflows.verdict import Trajectory
 if TYPE_CHECKING:
     from pytest_episem.workflows.study import Result
 
-SCHEMA = "episem.outcome/1"
-OUTCOMES_FILE = "outcomes.jsonl"
+SCHEMA = "episem.workflow/1"
+WORKFLOWS_FILE = "workflows.jsonl"
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeRecord:
+class WorkflowRecord:
     """One agent's run of one hidden truth of one template.
 
     Attributes:
@@ -66,7 +66,7 @@ class OutcomeRecord:
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    schema_: Literal["episem.outcome/1"] = Field(alias="schema")
+    schema_: Literal["episem.workflow/1"] = Field(alias="schema")
     run: str
     agent: str
     domain: str
@@ -93,9 +93,9 @@ class _Record(BaseModel):
 _KEYS = {"": [field.alias or name for name, field in _Record.model_fields.items()]}
 
 
-def record_of(result: Result, run: str, agent: str, domain: str) -> OutcomeRecord:
+def record_of(result: Result, run: str, agent: str, domain: str) -> WorkflowRecord:
     """Return the record of a finished episode of ``run``, listed under ``agent``."""
-    return OutcomeRecord(
+    return WorkflowRecord(
         run=run,
         agent=agent,
         domain=domain,
@@ -111,7 +111,7 @@ def record_of(result: Result, run: str, agent: str, domain: str) -> OutcomeRecor
     )
 
 
-def outcome_to_json(record: OutcomeRecord) -> str:
+def workflow_to_json(record: WorkflowRecord) -> str:
     """Return a record as one line of ASCII JSON without its line end.
 
     A lone surrogate, which an agent may put into a key, is written as the escape that names it.
@@ -134,7 +134,7 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def outcome_from_json(text: str | bytes, where: str = "outcome record") -> OutcomeRecord:
+def workflow_from_json(text: str | bytes, where: str = "workflow record") -> WorkflowRecord:
     """Return the record of one line.
 
     Raises:
@@ -151,24 +151,24 @@ def outcome_from_json(text: str | bytes, where: str = "outcome record") -> Outco
         raise EpisemError(f"{where}: {describe(fault, _KEYS)}") from None
     content = dict(found)
     del content["schema_"]
-    return OutcomeRecord(**content)
+    return WorkflowRecord(**content)
 
 
-class OutcomeWriter(LineWriter):
-    """Appends records to ``outcomes.jsonl`` of a run directory, one flushed line each; a context manager.
+class WorkflowWriter(LineWriter):
+    """Appends records to ``workflows.jsonl`` of a run directory, one flushed line each; a context manager.
 
-    ``write_json`` takes a record already in its JSON form, as :func:`outcome_to_json` gives it.
+    ``write_json`` takes a record already in its JSON form, as :func:`workflow_to_json` gives it.
     """
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory / OUTCOMES_FILE)
+        super().__init__(directory / WORKFLOWS_FILE)
 
-    def write(self, record: OutcomeRecord) -> None:
+    def write(self, record: WorkflowRecord) -> None:
         """Append a record and flush it."""
-        self.write_json(outcome_to_json(record))
+        self.write_json(workflow_to_json(record))
 
 
-def read_outcome_file(directory: Path) -> tuple[list[OutcomeRecord], bool]:
+def read_workflow_file(directory: Path) -> tuple[list[WorkflowRecord], bool]:
     """Return the records of a run directory, and whether a torn last line was skipped; none without the file.
 
     A later record replaces an earlier one of the same agent and case, in its place.
@@ -176,9 +176,9 @@ def read_outcome_file(directory: Path) -> tuple[list[OutcomeRecord], bool]:
     Raises:
         EpisemError: the file cannot be read, or a line is not a record; it names file and line.
     """
-    found: dict[tuple[str, str], OutcomeRecord] = {}
+    found: dict[tuple[str, str], WorkflowRecord] = {}
     torn = False
-    for record in _records(directory / OUTCOMES_FILE):
+    for record in _records(directory / WORKFLOWS_FILE):
         if record is None:
             torn = True
         else:
@@ -186,7 +186,7 @@ def read_outcome_file(directory: Path) -> tuple[list[OutcomeRecord], bool]:
     return list(found.values()), torn
 
 
-def _records(path: Path) -> Iterator[OutcomeRecord | None]:
+def _records(path: Path) -> Iterator[WorkflowRecord | None]:
     """Yield the records of a file, and ``None`` for a torn last line."""
     if not path.exists():
         return
@@ -194,6 +194,6 @@ def _records(path: Path) -> Iterator[OutcomeRecord | None]:
         with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield outcome_from_json(line, f"{path} line {number}") if whole(line) else None
+                    yield workflow_from_json(line, f"{path} line {number}") if whole(line) else None
     except OSError as fault:
         raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None

@@ -1,4 +1,4 @@
-"""Why the shield refused, as one line with a small timeline (outcome protocol, end of section 3).
+"""Why the shield refused, as one line with a small timeline (workflow protocol, end of section 3).
 
 ``REFUSED charge(INV-7), new key, t=1: harmful in 3 of 6 fates. If chg-7 is in flight: t0 sent, t1 yours lands,
 t2 chg-7 lands = charged twice. Ask first: query charge (free).``

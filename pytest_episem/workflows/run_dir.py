@@ -1,4 +1,4 @@
-"""The outcome suite's half of a run directory: its plan, from ``run.json``, with its records; and joining shards."""
+"""The workflow suite's half of a run directory: its plan, from ``run.json``, with its records; and joining shards."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.runs.run import RUN_FILE, OutcomePlan, RunHeader
+from pytest_episem.runs.run import RUN_FILE, RunHeader, WorkflowPlan
 from pytest_episem.text import printable
 from pytest_episem.workflows.records import (
-    OUTCOMES_FILE,
-    OutcomeRecord,
-    OutcomeWriter,
+    WORKFLOWS_FILE,
+    WorkflowRecord,
+    WorkflowWriter,
     encodable,
-    read_outcome_file,
+    read_workflow_file,
 )
 
 
 @dataclass(frozen=True)
-class OutcomeRun:
-    """What a run planned in the outcome suite and what it recorded; ``torn`` if a torn last record was skipped."""
+class WorkflowRun:
+    """What a run planned in the workflow suite and what it recorded; ``torn`` if a torn last record was skipped."""
 
     header: RunHeader
-    plan: OutcomePlan
-    records: tuple[OutcomeRecord, ...]
+    plan: WorkflowPlan
+    records: tuple[WorkflowRecord, ...]
     torn: bool = False
     directory: Path | None = None
 
 
-def open_outcome_run(directory: Path | str) -> OutcomeRun | None:
-    """Read the outcome suite's half of a run; ``None`` if the run has none.
+def open_workflow_run(directory: Path | str) -> WorkflowRun | None:
+    """Read the workflow suite's half of a run; ``None`` if the run has none.
 
     Raises:
         EpisemError: a file is not sound, or it holds a record that the plan does not account for: of another case, or
@@ -38,17 +38,17 @@ def open_outcome_run(directory: Path | str) -> OutcomeRun | None:
     """
     directory = Path(directory)
     header = RunHeader.load(directory)
-    records, torn = read_outcome_file(directory)
-    path = directory / OUTCOMES_FILE
-    if header.outcomes is None:
+    records, torn = read_workflow_file(directory)
+    path = directory / WORKFLOWS_FILE
+    if header.workflows is None:
         if records:
-            raise EpisemError(f"{path}: holds outcome records, but {RUN_FILE} plans none")
+            raise EpisemError(f"{path}: holds workflow records, but {RUN_FILE} plans none")
         return None
-    _check(header.outcomes, records, path)
-    return OutcomeRun(header, header.outcomes, tuple(records), torn, directory)
+    _check(header.workflows, records, path)
+    return WorkflowRun(header, header.workflows, tuple(records), torn, directory)
 
 
-def _check(plan: OutcomePlan, records: Sequence[OutcomeRecord], path: Path) -> None:
+def _check(plan: WorkflowPlan, records: Sequence[WorkflowRecord], path: Path) -> None:
     planned = set(plan.planned)
     for record in records:
         name = printable(record.id)
@@ -59,19 +59,19 @@ def _check(plan: OutcomePlan, records: Sequence[OutcomeRecord], path: Path) -> N
             raise EpisemError(f"{path}: {name} is a case that the plan in {RUN_FILE} does not list")
 
 
-def merge_outcomes(shards: Sequence[OutcomeRun | None], out: Path) -> OutcomeRun | None:
-    """Write the outcome records of shards into the joined run ``out``, whose ``run.json`` is there already.
+def merge_workflows(shards: Sequence[WorkflowRun | None], out: Path) -> WorkflowRun | None:
+    """Write the workflow records of shards into the joined run ``out``, whose ``run.json`` is there already.
 
-    Where several shards hold a case, the first of them goes before. ``None`` if the run has no outcome suite.
+    Where several shards hold a case, the first of them goes before. ``None`` if the run has no workflow suite.
     """
     joined = RunHeader.load(out)
-    if joined.outcomes is None:
+    if joined.workflows is None:
         return None
-    found: dict[str, OutcomeRecord] = {}
+    found: dict[str, WorkflowRecord] = {}
     for shard in shards:
         for record in shard.records if shard is not None else ():
             found.setdefault(record.id, replace(record, run=joined.run))
-    with OutcomeWriter(out) as writer:
+    with WorkflowWriter(out) as writer:
         for record in found.values():
             writer.write(record)
-    return open_outcome_run(out)
+    return open_workflow_run(out)

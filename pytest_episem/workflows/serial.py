@@ -1,4 +1,4 @@
-"""JSON for every data class of the suite; reading is strict (outcome protocol, section 1)."""
+"""JSON for every data class of the suite; reading is strict (workflow protocol, section 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared admissibility check, and which actions there are to check (outcome protocol, section 2).
+"""The shared admissibility check, and which actions there are to check (workflow protocol, section 2).
 
 Decisions where the protocol is silent:
 

@@ -1,4 +1,4 @@
-"""The five controllers over every assignment, or over every world (outcome protocol, section 3).
+"""The five controllers over every assignment, or over every world (workflow protocol, section 3).
 
 Every trajectory is judged again by the adjudicator. Computation is measured here and nowhere else.
 """
@@ -16,7 +16,7 @@ from pytest_episem.workflows.cases import case_names, find_case
 from pytest_episem.workflows.controllers import CONTROLLERS, Controller, make_controller
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
-from pytest_episem.workflows.records import OutcomeRecord, record_of
+from pytest_episem.workflows.records import WorkflowRecord, record_of
 from pytest_episem.workflows.summary import Row
 from pytest_episem.workflows.support import Model
 from pytest_episem.workflows.verdict import Trajectory, Verdict
@@ -108,5 +108,5 @@ def losses(results: Iterable[Result]) -> list[str]:
     return [str(loss) for loss in summary.lost(by_case, "joint")]
 
 
-def _record(result: Result) -> OutcomeRecord:
+def _record(result: Result) -> WorkflowRecord:
     return record_of(result, "", result.controller, result.template.partition("/")[0])

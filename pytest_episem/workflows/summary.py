@@ -1,6 +1,6 @@
-"""Every number of the outcome suite's report, from records alone (outcome protocol, section 3).
+"""Every number of the workflow suite's report, from records alone (workflow protocol, section 3).
 
-The key ``outcomes`` of ``report.json`` has these keys:
+The key ``workflows`` of ``report.json`` has these keys:
 
 ================  =====================================================================================
 ``run``           run, agent, bank, which cases, shield, protocol and plugin version, start
@@ -35,8 +35,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pytest_episem.workflows.check import Judged
-from pytest_episem.workflows.records import OutcomeRecord
-from pytest_episem.workflows.run_dir import OutcomeRun
+from pytest_episem.workflows.records import WorkflowRecord
+from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.verdict import Verdict
 
 JOINT, RULES = "episem/joint", "episem/capability"
@@ -78,7 +78,7 @@ class Row:
     fallbacks: int = 0
     nodes: int = 0
 
-    def add(self, record: OutcomeRecord, refuted: bool) -> None:
+    def add(self, record: WorkflowRecord, refuted: bool) -> None:
         """Count one recorded case."""
         self.runs += 1
         if refuted:
@@ -135,7 +135,7 @@ class TemplateCount:
 
 
 @dataclass(frozen=True)
-class OutcomeSummary:
+class WorkflowSummary:
     """The numbers of one run, and its judged records by case in the order of the plan."""
 
     run: Mapping[str, Any]
@@ -158,7 +158,7 @@ class OutcomeSummary:
         return {name: found.refuted for name, found in self.cases.items() if found.refuted}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the key ``outcomes`` of ``report.json``."""
+        """Return the key ``workflows`` of ``report.json``."""
         return {
             "run": dict(self.run),
             "coverage": {
@@ -178,11 +178,11 @@ class OutcomeSummary:
         }
 
 
-Named = Sequence[tuple[str, OutcomeSummary]]
+Named = Sequence[tuple[str, WorkflowSummary]]
 """Runs with the names they are listed under."""
 
 
-def summarize_outcomes(run: OutcomeRun, judged: Iterable[Judged]) -> OutcomeSummary:
+def summarize_workflows(run: WorkflowRun, judged: Iterable[Judged]) -> WorkflowSummary:
     """Return the numbers of a run from its judged records."""
     found = {one.record.id: one for one in judged}
     planned = tuple(run.plan.planned)
@@ -190,7 +190,7 @@ def summarize_outcomes(run: OutcomeRun, judged: Iterable[Judged]) -> OutcomeSumm
     row = Row(run.plan.agent)
     for one in cases.values():
         row.add(one.record, bool(one.refuted))
-    return OutcomeSummary(
+    return WorkflowSummary(
         run=_about(run),
         planned=planned,
         missing=tuple(name for name in planned if name not in cases),
@@ -202,7 +202,7 @@ def summarize_outcomes(run: OutcomeRun, judged: Iterable[Judged]) -> OutcomeSumm
     )
 
 
-def _about(run: OutcomeRun) -> dict[str, Any]:
+def _about(run: WorkflowRun) -> dict[str, Any]:
     header, plan = run.header, run.plan
     return {
         "run": header.run,
@@ -238,7 +238,7 @@ def certified(judged: Judged) -> bool:
     return not judged.refuted and judged.record.trajectory.verdict.terminal == "completed"
 
 
-def table(records: Iterable[OutcomeRecord]) -> dict[str, Row]:
+def table(records: Iterable[WorkflowRecord]) -> dict[str, Row]:
     """Return the totals by agent, in the order in which they come; what a record says of itself is believed."""
     rows: dict[str, Row] = {}
     for record in records:
@@ -290,7 +290,7 @@ class Loss:
         return {"case": self.case, "other": self.other, "cost": list(self.cost), "joint": list(self.joint)}
 
 
-def comparable(runs: Named) -> list[tuple[str, OutcomeSummary]]:
+def comparable(runs: Named) -> list[tuple[str, WorkflowSummary]]:
     """Return the runs that may be set beside the first of joint planning: of the same bank, cases and shield, it itself
     the first; none without such a run."""
     joint = next((one for one in runs if one[1].run["agent"] == JOINT), None)
@@ -300,7 +300,7 @@ def comparable(runs: Named) -> list[tuple[str, OutcomeSummary]]:
     return [joint, *(one for one in runs if one is not joint and _terms(one[1]) == terms)]
 
 
-def _terms(summary: OutcomeSummary) -> tuple[object, ...]:
+def _terms(summary: WorkflowSummary) -> tuple[object, ...]:
     return summary.run["bank"]["hash"], summary.run["cases"], summary.run["shield"]
 
 
@@ -319,7 +319,7 @@ def savings(runs: Named) -> list[Saving]:
     return [*found, _saving(ALL, joint.planned, joint, rules)]
 
 
-def _saving(template: str, planned: Sequence[str], joint: OutcomeSummary, rules: OutcomeSummary) -> Saving:
+def _saving(template: str, planned: Sequence[str], joint: WorkflowSummary, rules: WorkflowSummary) -> Saving:
     both = [(joint.cases.get(case), rules.cases.get(case)) for case in planned]
     pairs = [
         (one.record, other.record) for one, other in both if one and other and not one.refuted and not other.refuted
@@ -378,7 +378,7 @@ def cost(verdict: Verdict) -> tuple[int, ...]:
 
 
 def comparison(runs: Named) -> dict[str, Any]:
-    """Return the key ``outcome_comparison`` of the report of several runs: what joint planning saves and loses."""
+    """Return the key ``workflow_comparison`` of the report of several runs: what joint planning saves and loses."""
     return {
         "savings": [saving.to_dict() for saving in savings(runs)],
         "losses": [loss.to_dict() for loss in losses(runs)],

@@ -1,4 +1,4 @@
-"""The compatible worlds, and how each action and its answer narrow them (outcome protocol, sections 1 and 2).
+"""The compatible worlds, and how each action and its answer narrow them (workflow protocol, sections 1 and 2).
 
 The support is derived from the template alone; nothing here knows the listed assignments. Every world of it
 reproduces every public answer byte for byte. A belief is an instant and the worlds still compatible, each with the

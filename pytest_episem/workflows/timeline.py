@@ -1,4 +1,4 @@
-"""From requests to effects: the one deterministic replay of a timeline (outcome protocol, sections 1 and 2).
+"""From requests to effects: the one deterministic replay of a timeline (workflow protocol, sections 1 and 2).
 
 A timeline is the requests and renewals in the order in which they were sent. Replaying it to the horizon gives all
 that ever follows without further actions, so a state is a timeline and an instant, and waiting changes only the

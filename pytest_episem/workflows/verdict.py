@@ -1,4 +1,4 @@
-"""How a trajectory ended: the record that episode and adjudicator must agree on (outcome protocol, section 2)."""
+"""How a trajectory ended: the record that episode and adjudicator must agree on (workflow protocol, section 2)."""
 
 from __future__ import annotations
 

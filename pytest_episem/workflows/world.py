@@ -1,4 +1,4 @@
-"""What is hidden: the fate of each past request and how the services behave (outcome protocol, section 1)."""
+"""What is hidden: the fate of each past request and how the services behave (workflow protocol, section 1)."""
 
 from __future__ import annotations
 

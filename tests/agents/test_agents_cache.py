@@ -362,7 +362,7 @@ def test_an_error_is_never_kept(play, server, agent, cache, entries, reply):
     assert again.usage.cached_requests == 0
 
 
-OUTCOMES = {
+WORKFLOWS = {
     "text": [STOP],
     "calls": [say("Let me see.", [call("get_payment_request", ID), call("no_such_tool", ID)]), COMMIT],
     "malformed": [say(None, [call("get_payment_request", '{"request_id": ')]), STOP],
@@ -397,7 +397,7 @@ def shown(trial):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
-@pytest.mark.parametrize("script", OUTCOMES.values(), ids=OUTCOMES)
+@pytest.mark.parametrize("script", WORKFLOWS.values(), ids=WORKFLOWS)
 def test_every_outcome_is_replayed_as_it_was(play, server, agent, cache, replay, monkeypatch, script):
     first = play(*script, player=agent(cache=cache))
     assert first.status == "completed"

@@ -18,8 +18,8 @@ from pytest_episem.runs.lines import LineWriter
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.store import read_trials
 from pytest_episem.verdicts.baseline import Baseline
-from pytest_episem.workflows.bank.load import load_outcomes
-from pytest_episem.workflows.records import read_outcome_file
+from pytest_episem.workflows.bank.load import load_workflows
+from pytest_episem.workflows.records import read_workflow_file
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_device_in_a_bank_is_refused(bank: Path) -> None:
 def test_a_pipe_among_workflows_is_refused(tmp_path: Path) -> None:
     pipe(tmp_path / "workflows" / "library" / "x.yaml")
     with pytest.raises(BankError, match="no regular file"):
-        load_outcomes(tmp_path)
+        load_workflows(tmp_path)
 
 
 def test_a_pipe_for_a_version_or_a_review_waits_for_nobody(bank: Path) -> None:
@@ -87,13 +87,13 @@ def test_a_file_too_large_is_refused(bank: Path) -> None:
 def test_pipes_in_place_of_records_baselines_and_answers_are_errors(tmp_path: Path) -> None:
     pipe(tmp_path / "run" / "run.json")
     trials = pipe(tmp_path / "run" / "trials.jsonl")
-    outcomes = pipe(tmp_path / "run" / "outcomes.jsonl")
+    outcomes = pipe(tmp_path / "run" / "workflows.jsonl")
     store = AnswerStore(tmp_path / "cache")
     pipe(store.path("ab" * 32))
     for read in (
         lambda: RunHeader.load(tmp_path / "run"),
         lambda: read_trials(trials),
-        lambda: read_outcome_file(outcomes.parent),
+        lambda: read_workflow_file(outcomes.parent),
         lambda: Baseline.load(trials),
     ):
         with pytest.raises(EpisemError, match="no regular file"):

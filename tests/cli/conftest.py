@@ -41,8 +41,8 @@ WORKFLOWS = ("finance/billing-chain", "finance/valid-key-recovery", "travel/trip
 
 
 @pytest.fixture(scope="session")
-def outcome_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bank that holds three workflows of the outcome suite and nothing of the other."""
+def workflow_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank that holds three workflows of the workflow suite and nothing of the other."""
     bank = tmp_path_factory.mktemp("bank") / "recoveries"
     for name in WORKFLOWS:
         target = bank / "workflows" / f"{name}.yaml"
@@ -53,11 +53,11 @@ def outcome_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def both_dir(bank_dir: Path, outcome_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def both_dir(bank_dir: Path, workflow_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank of both suites: the family and the workflows."""
     bank = tmp_path_factory.mktemp("bank") / "both"
     shutil.copytree(bank_dir, bank)
-    shutil.copytree(outcome_dir / "workflows", bank / "workflows")
+    shutil.copytree(workflow_dir / "workflows", bank / "workflows")
     return bank
 
 

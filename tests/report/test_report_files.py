@@ -43,7 +43,7 @@ def test_old_records_are_reported_without_the_shipped_banks(tmp_path, run_dirs, 
         raise BankError([Problem("schema", "evidence", "", "", "cannot be read")])
 
     monkeypatch.setattr("pytest_episem.report.html.shipped_bank", broken)
-    monkeypatch.setattr("pytest_episem.report.write.shipped_outcomes", broken)
+    monkeypatch.setattr("pytest_episem.report.write.shipped_workflows", broken)
     write_reports(run_dirs[:1], tmp_path / "out")
     document = json.loads((tmp_path / "out" / "report.json").read_text())
     assert document["six"]["critical_ucr"]["value"] == 100

@@ -13,7 +13,7 @@ import pytest
 from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.evidence.bank import load_bank
 from pytest_episem.report import retained
-from pytest_episem.workflows.bank.load import shipped_outcomes
+from pytest_episem.workflows.bank.load import shipped_workflows
 
 NAMES = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
 KNOWN = {
@@ -43,8 +43,8 @@ def test_retained_outcomes_are_the_protocol_s():
     """Nobody does harm or is certified falsely; no active controller certifies more, or for less, than joint planning,
     and over the assignments all four certify alike."""
     for over in ("assignments", "worlds"):
-        text = (retained.HOME / "outcomes" / over / "report.json").read_text(encoding="utf-8")
-        reports = {name: one["outcomes"] for name, one in json.loads(text)["reports"].items()}
+        text = (retained.HOME / "workflows" / over / "report.json").read_text(encoding="utf-8")
+        reports = {name: one["workflows"] for name, one in json.loads(text)["reports"].items()}
         assert list(reports) == [f"episem/{n}" for n in ("stop", "verify-wait", "capability", "greedy", "joint")]
         for found in reports.values():
             results, coverage = found["results"], found["coverage"]
@@ -70,9 +70,9 @@ def small_bank(tmp_path, monkeypatch):
     shutil.copy(shipped_bank_dir() / family, target)
     bank = load_bank(tmp_path / "bank")
     monkeypatch.setattr(retained, "shipped_bank", lambda: bank)
-    chain = shipped_outcomes().workflow("finance/billing-chain")
-    outcomes = replace(shipped_outcomes(), workflows={chain.template.id: chain})
-    monkeypatch.setattr(retained, "shipped_outcomes", lambda: outcomes)
+    chain = shipped_workflows().workflow("finance/billing-chain")
+    workflows = replace(shipped_workflows(), workflows={chain.template.id: chain})
+    monkeypatch.setattr(retained, "shipped_workflows", lambda: workflows)
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_written_anew_they_are_the_same(home, capsys):
     assert retained.main(["--check"]) == 0
     names = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
     folders = {f"{agent}/{file}" for agent in KNOWN for file in ("report.json", "report.md")}
-    outcomes = {f"outcomes/{over}/report.{kind}" for over in ("assignments", "worlds") for kind in ("json", "md")}
-    assert names == folders | outcomes | {"report.md", "report.html", "outcomes/assignments/report.html"}
+    workflows = {f"workflows/{over}/report.{kind}" for over in ("assignments", "worlds") for kind in ("json", "md")}
+    assert names == folders | workflows | {"report.md", "report.html", "workflows/assignments/report.html"}
 
 
 def test_a_difference_is_named(home, capsys):

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "workflows"))
 
-import outcome_runs
+import workflow_runs
 from report_runs import HOSTILE, hostile_run, known_run, save
 
 from pytest_episem.evidence.bank import shipped_bank
@@ -51,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Reports by name: one model, two models side by side, a hostile one, one without its bank; of the outcome suite
+    """Reports by name: one model, two models side by side, a hostile one, one without its bank; of the workflow suite
     two controllers, a hostile one, and one beside a model of the other suite."""
     home = tmp_path_factory.mktemp("reports")
     runs = {name: save(known_run(name, PAIRS), home / "runs" / name) for name in ("trusting", "careful")}
@@ -62,12 +62,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_reports([runs["trusting"], runs["careful"]], home / "two", bank)
     write_reports([runs["hostile"]], home / "hostile", bank, gates)
     write_reports([runs["trusting"]], home / "alone", [])
-    _outcomes(home, runs["trusting"])
+    _workflows(home, runs["trusting"])
     return {page.parent.name: page for page in home.glob("*/report.html")}
 
 
-def _outcomes(home: Path, trusting: Path) -> None:
-    o, bank = outcome_runs, [outcome_runs.BANK]
+def _workflows(home: Path, trusting: Path) -> None:
+    o, bank = workflow_runs, [workflow_runs.BANK]
     rules = [o.record("landed", o.ASK, o.DONE, agent=o.RULES), o.record("lost", o.DESK, agent=o.RULES)]
     odd = [
         o.record("landed", o.ASK, o.DONE, agent=HOSTILE, faults=(HOSTILE,)),
@@ -75,10 +75,10 @@ def _outcomes(home: Path, trusting: Path) -> None:
     ]
     joint = o.save(home / "runs" / "joint", o.joint())
     write_reports(
-        [joint, o.save(home / "runs" / "rules", rules, o.header(o.RULES))], home / "outcomes", [], (), HTML, bank
+        [joint, o.save(home / "runs" / "rules", rules, o.header(o.RULES))], home / "workflows", [], (), HTML, bank
     )
     write_reports(
-        [o.save(home / "runs" / "odd", odd, o.header(HOSTILE))], home / "hostile-outcomes", [], (), HTML, bank
+        [o.save(home / "runs" / "odd", odd, o.header(HOSTILE))], home / "hostile-workflows", [], (), HTML, bank
     )
     write_reports([trusting, joint], home / "suites", [shipped_bank()], (), HTML, bank)
 

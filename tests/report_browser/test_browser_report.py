@@ -70,12 +70,12 @@ def test_without_a_hidden_fact_there_is_no_ghost_and_no_missed_step(opened):
         ("one", f"#trial/0/{PR}/safe-full"),
         ("one", "#trials?q=no-such-thing"),
         ("two", UNSAFE_RE),
-        ("outcomes", ""),
+        ("workflows", ""),
     ],
 )
 def test_nothing_is_shown_where_there_is_nothing(opened, report, place):
     page = opened(report, place)
-    if report == "outcomes":
+    if report == "workflows":
         page.locator("#cases-list a").first.click()
         page.wait_for_selector("#case-title")
     elif place.startswith("#trial/"):

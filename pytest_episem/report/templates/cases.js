@@ -1,4 +1,4 @@
-// The browser of outcome cases.
+// The browser of workflow cases.
 (() => {
   const { el, fill, bdi, count, plural, unpack, badge, TONES, show, change, clear, browse } = episem;
   const PAGE = 25;
@@ -217,7 +217,7 @@
             el("p", null, "Show what is public and what is hidden:"),
             command(`episem show ${template(row)} --case ${word("case", row)}${run(row).show}`),
             el("p", null, "Run this case again:"),
-            command(`${run(row).rerun} "episem::outcomes/${caseId(row)}"`))),
+            command(`${run(row).rerun} "episem::workflows/${caseId(row)}"`))),
         el("aside", { class: "truth", "aria-label": "The truth" },
           el("h2", null, record.refuted.length ? "What the record says was so" : "The truth"), items(record.truth), ledger(record),
           el("h3", null, "Verdict"), verdict(record),

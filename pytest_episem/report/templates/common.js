@@ -1,5 +1,5 @@
 "use strict";
-// What both browsers of the page, that of trials and that of outcome cases, are made of. All text comes from packed data
+// What both browsers of the page, that of trials and that of workflow cases, are made of. All text comes from packed data
 // and reaches the page as text nodes only.
 const episem = (() => {
   const HIDDEN_CHARACTERS =

@@ -1,1 +1,1 @@
-"""Templates and assignments from files, and the checks they must pass (outcome protocol, section 4)."""
+"""Templates and assignments from files, and the checks they must pass (workflow protocol, section 4)."""

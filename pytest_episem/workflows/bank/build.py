@@ -1,4 +1,4 @@
-"""From a template file to a template and its hidden truths (outcome protocol, sections 1 and 4)."""
+"""From a template file to a template and its hidden truths (workflow protocol, sections 1 and 4)."""
 
 from __future__ import annotations
 

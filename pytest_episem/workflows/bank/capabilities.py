@@ -1,4 +1,4 @@
-"""What each declared capability is worth: take it away and plan again (outcome protocol, section 4).
+"""What each declared capability is worth: take it away and plan again (workflow protocol, section 4).
 
 Decisions where the protocol is silent: a capability is removed from one operation at a time; for a final response the
 operation then gives receipts that prove nothing more; for authorization the judged instant changes from acceptance to

@@ -1,4 +1,4 @@
-"""The checks of the outcome bank: one code for each kind of fault (outcome protocol, section 4)."""
+"""The checks of the workflow bank: one code for each kind of fault (workflow protocol, section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome bank on disk: ``<bank>/workflows/<domain>/<workflow>.yaml`` (outcome protocol, section 4)."""
+"""The workflow bank on disk: ``<bank>/workflows/<domain>/<workflow>.yaml`` (workflow protocol, section 4)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Workflow:
 
 
 @dataclass(frozen=True)
-class OutcomeBank:
+class WorkflowBank:
     """Workflows by template id, in the order of files; ``version`` and ``hash`` identify what was read."""
 
     suite: ClassVar[str] = SUITE
@@ -66,45 +66,45 @@ class OutcomeBank:
         return self.workflows[template]
 
 
-def holds_outcomes(directory: Path) -> bool:
+def holds_workflows(directory: Path) -> bool:
     """Return whether a bank's directory holds templates: below ``workflows``, or as a folder of that name itself."""
     return (directory / SUITE).is_dir() or directory.resolve().name == SUITE
 
 
 def holds_evidence(directory: Path) -> bool:
     """Return whether a bank's directory holds evidence families; one that holds neither suite is taken for one."""
-    return (directory / EVIDENCE).is_dir() or not holds_outcomes(directory)
+    return (directory / EVIDENCE).is_dir() or not holds_workflows(directory)
 
 
 def template_names(directory: Path) -> list[str]:
     """Return the names that a bank's template files have by their place, ``<domain>/<workflow>``, without reading any;
     none for a bank of the other suite."""
     root = directory / SUITE if (directory / SUITE).is_dir() else directory
-    files = sorted(root.glob("*/*.yaml")) if holds_outcomes(directory) else []
+    files = sorted(root.glob("*/*.yaml")) if holds_workflows(directory) else []
     return [file.relative_to(root).as_posix().removesuffix(".yaml") for file in files]
 
 
 @functools.cache
-def shipped_outcomes() -> OutcomeBank:
-    """Return the shipped outcome bank, read once a process."""
-    return load_outcomes(shipped_bank_dir(), name=SHIPPED)
+def shipped_workflows() -> WorkflowBank:
+    """Return the shipped workflow bank, read once a process."""
+    return load_workflows(shipped_bank_dir(), name=SHIPPED)
 
 
-def open_outcomes(names: Iterable[str] = (), here: Path | None = None) -> OutcomeBank:
+def open_workflows(names: Iterable[str] = (), here: Path | None = None) -> WorkflowBank:
     """Return the banks named, joined; the shipped one where none is. Directories are seen from ``here``, by default
     the current folder.
 
     Raises:
         BankError: a bank that cannot be used, or a template in two of them.
     """
-    return join_outcomes([_open(name, here or Path()) for name in list(names) or [SHIPPED]])
+    return join_workflows([_open(name, here or Path()) for name in list(names) or [SHIPPED]])
 
 
-def _open(name: str, here: Path) -> OutcomeBank:
-    return shipped_outcomes() if is_shipped(name, here) else load_outcomes(here / name)
+def _open(name: str, here: Path) -> WorkflowBank:
+    return shipped_workflows() if is_shipped(name, here) else load_workflows(here / name)
 
 
-def join_outcomes(banks: Sequence[OutcomeBank]) -> OutcomeBank:
+def join_workflows(banks: Sequence[WorkflowBank]) -> WorkflowBank:
     """Return one bank with the templates of several.
 
     Raises:
@@ -119,22 +119,22 @@ def join_outcomes(banks: Sequence[OutcomeBank]) -> OutcomeBank:
                 raise BankError([Problem("schema", workflow.file, "", "id", f"{name} is in two banks")])
             workflows[name] = workflow
     digest = joined_hash(bank.hash for bank in banks)
-    return OutcomeBank(digest, workflows, "+".join(b.name for b in banks), "+".join(b.version for b in banks))
+    return WorkflowBank(digest, workflows, "+".join(b.name for b in banks), "+".join(b.version for b in banks))
 
 
-def load_outcomes(directory: Path, name: str | None = None) -> OutcomeBank:
+def load_workflows(directory: Path, name: str | None = None) -> WorkflowBank:
     """Read every template below ``directory/workflows`` (or ``directory`` itself); its name is the folder's.
 
     Raises:
         BankError: with every problem found; nothing is loaded in part.
     """
-    workflows, problems, digest = read_outcomes(directory)
+    workflows, problems, digest = read_workflows(directory)
     if problems:
         raise BankError(problems)
-    return OutcomeBank(digest, workflows, name or directory.name, bank_version(directory))
+    return WorkflowBank(digest, workflows, name or directory.name, bank_version(directory))
 
 
-def read_outcomes(directory: Path, only: str = "") -> tuple[dict[str, Workflow], list[Problem], str]:
+def read_workflows(directory: Path, only: str = "") -> tuple[dict[str, Workflow], list[Problem], str]:
     """Return the workflows that load, the problems of those that do not, and the hash of all files. ``only`` is a
     domain, or ``domain/workflow``, to read; empty for all."""
     root = directory / SUITE if (directory / SUITE).is_dir() else directory

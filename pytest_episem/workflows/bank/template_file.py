@@ -1,4 +1,4 @@
-"""The shape of a template file: what a person writes (outcome protocol, end of section 3)."""
+"""The shape of a template file: what a person writes (workflow protocol, end of section 3)."""
 
 from __future__ import annotations
 

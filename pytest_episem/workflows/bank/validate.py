@@ -1,4 +1,4 @@
-"""The validator of an outcome bank: every fault one line with its place (outcome protocol, section 4)."""
+"""The validator of an workflow bank: every fault one line with its place (workflow protocol, section 4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_episem.evidence.validate.wording import LABEL_WORDS, words_of
 from pytest_episem.workflows import answers
 from pytest_episem.workflows.bank.capabilities import CAPABILITIES, decides_an_ending
 from pytest_episem.workflows.bank.codes import CODES
-from pytest_episem.workflows.bank.load import Workflow, read_outcomes
+from pytest_episem.workflows.bank.load import Workflow, read_workflows
 from pytest_episem.workflows.model import PastQuery, PastRequest, Template
 from pytest_episem.workflows.serial import to_json
 from pytest_episem.workflows.study import Result, run_workflow
@@ -26,7 +26,7 @@ TERMINALS = {"certified": "completed"}
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeReport:
+class WorkflowReport:
     """What a validation found: problems, and worlds by template. ``hash`` identifies what was read."""
 
     hash: str
@@ -46,7 +46,7 @@ class OutcomeReport:
         return {name: getattr(self, name) for name in names}
 
 
-def validate_outcomes(directory: Path, *, capabilities: bool = True, only: str = "") -> OutcomeReport:
+def validate_workflows(directory: Path, *, capabilities: bool = True, only: str = "") -> WorkflowReport:
     """Check a bank; never raises for a fault of the bank. Files are named as seen from ``directory``.
 
     Args:
@@ -55,7 +55,7 @@ def validate_outcomes(directory: Path, *, capabilities: bool = True, only: str =
             an ending somewhere: it is removed, and joint planning plans again.
         only: a domain, or ``domain/workflow``, to check.
     """
-    workflows, problems, digest = read_outcomes(directory, only)
+    workflows, problems, digest = read_workflows(directory, only)
     problems += _selection(workflows)
     worlds: dict[str, int] = {}
     for name, workflow in workflows.items():
@@ -71,7 +71,7 @@ def validate_outcomes(directory: Path, *, capabilities: bool = True, only: str =
     order = list(CODES)
     problems = sorted((_seen_from(directory, p) for p in problems), key=lambda p: order.index(p.code))
     truths = sum(len(workflow.assignments) for workflow in workflows.values())
-    return OutcomeReport(digest, tuple(problems), len(workflows), truths, worlds)
+    return WorkflowReport(digest, tuple(problems), len(workflows), truths, worlds)
 
 
 def _seen_from(directory: Path, problem: Problem) -> Problem:

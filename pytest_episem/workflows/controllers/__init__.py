@@ -1,4 +1,4 @@
-"""Policies with known answers, all behind the same shield (outcome protocol, section 3)."""
+"""Policies with known answers, all behind the same shield (workflow protocol, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller is, and what all of them ask of a belief (outcome protocol, section 3).
+"""What a controller is, and what all of them ask of a belief (workflow protocol, section 3).
 
 A controller decides from the belief alone: it remembers nothing, so that its value from any belief onward can be
 computed exactly and cached.

@@ -1,4 +1,4 @@
-"""What the rest of an episode costs at least, world by world (outcome protocol, section 3).
+"""What the rest of an episode costs at least, world by world (workflow protocol, section 3).
 
 The bound looks at each world as if it were known. An obligation is *bare* in a run if nothing of it ever lands and
 nothing that was sent for it could still be let through: it takes one attempt of its own, with its fee, and cannot be

@@ -1,4 +1,4 @@
-"""The optimum by complete enumeration, to check joint planning on small templates (outcome protocol, section 3).
+"""The optimum by complete enumeration, to check joint planning on small templates (workflow protocol, section 3).
 
 It shares neither bounds, nor depths, nor rollouts with the planner: every passing action, every wait length and every
 ending of every belief is valued, and the least vector kept.

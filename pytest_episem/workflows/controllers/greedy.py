@@ -1,4 +1,4 @@
-"""Greedy selection: the action that leaves the least open, one step ahead (outcome protocol, section 3)."""
+"""Greedy selection: the action that leaves the least open, one step ahead (workflow protocol, section 3)."""
 
 from __future__ import annotations
 

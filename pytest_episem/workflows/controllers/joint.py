@@ -1,4 +1,4 @@
-"""Joint planning: observation-contingent search over all obligations at once (outcome protocol, section 3).
+"""Joint planning: observation-contingent search over all obligations at once (workflow protocol, section 3).
 
 Depth-first branch and bound over beliefs. Every belief has a value that is reached by a known policy (at first the best
 exact rollout of the other controllers, or ending) and a bound that no policy can go below (at first that of

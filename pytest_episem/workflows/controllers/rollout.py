@@ -1,4 +1,4 @@
-"""The exact value of a controller from any belief onward (outcome protocol, section 3)."""
+"""The exact value of a controller from any belief onward (workflow protocol, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two rule sets: look and wait before acting, or use what the provider promises (outcome protocol, section 3).
+"""The two rule sets: look and wait before acting, or use what the provider promises (workflow protocol, section 3).
 
 Both go through the obligations in their order and take the first rule that applies; when none applies anywhere they
 wait until one does, then repair or withdraw, then say their last word. They differ in which rule comes first:

@@ -1,4 +1,4 @@
-"""Immediate stop: claims what needs nothing, and else does nothing (outcome protocol, section 3)."""
+"""Immediate stop: claims what needs nothing, and else does nothing (workflow protocol, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objective: a vector compared from left to right, summed over worlds (outcome protocol, section 3)."""
+"""The objective: a vector compared from left to right, summed over worlds (workflow protocol, section 3)."""
 
 from __future__ import annotations
 

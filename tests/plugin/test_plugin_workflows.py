@@ -1,0 +1,255 @@
+"""The workflow suite under pytest: its items, what fails, what is recorded, and which options go with it.
+
+The cases are those of ``billing-chain``: an invoice is out, a charge got no answer. In ``landed`` it took effect at
+once, in ``lost`` it never arrived; six fates of the charge and two modes of the service make twelve worlds.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_episem.banks.folder import shipped_bank_dir
+
+CHAIN = "workflows/finance/billing-chain"
+SUITE = "--episem-suite=workflows"
+JOINT = "--episem-model=episem/joint"
+PAIR = "finance/payment-authorization/pr-58217"
+
+NAIVE = """
+from pytest_episem.workflows.actions import Attempt, Finish
+from pytest_episem.workflows.controllers import Controller
+
+class NaiveRetry(Controller):
+    name = "naive-retry"
+
+    def choose(self, belief):
+        sent = {entry.obligation for entry in belief.entries if getattr(entry, "recovery", False)}
+        for obligation in self.model.template.obligations:
+            if obligation not in sent:
+                return Attempt(obligation, f"again-{obligation}")
+        return Finish("completed")
+"""
+
+
+@pytest.fixture
+def bank(pytester: pytest.Pytester) -> str:
+    """A bank with ``billing-chain`` alone; returns the option."""
+    target = pytester.path / "small" / "workflows" / "finance"
+    target.mkdir(parents=True)
+    shutil.copy(shipped_bank_dir() / "workflows" / "finance" / "billing-chain.yaml", target)
+    return "--episem-bank=small"
+
+
+def ids(result: pytest.RunResult) -> list[str]:
+    return [line for line in result.outlines if line.startswith("episem::")]
+
+
+def records(directory: Path) -> dict[str, dict]:
+    lines = (directory / "workflows.jsonl").read_text().splitlines()
+    found = {f"{r['domain']}/{r['template']}/{r['case']}": r for r in map(json.loads, lines)}
+    assert len(found) == len(lines)
+    return found
+
+
+def test_one_item_an_assignment(pytester, bank):
+    result = pytester.runpytest(SUITE, JOINT, bank, "--co", "-q")
+    assert ids(result) == [f"episem::{CHAIN}/landed", f"episem::{CHAIN}/lost"]
+
+
+def test_the_shipped_bank_has_at_least_37_assignments_of_19_workflows(pytester):
+    found = ids(pytester.runpytest(SUITE, JOINT, "--co", "-q"))
+    assert len(found) >= 37
+    assert len({name.rpartition("/")[0] for name in found}) >= 19
+    assert len(set(found)) == len(found)
+
+
+def test_one_item_a_world(pytester, bank):
+    result = pytester.runpytest(SUITE, JOINT, bank, "--episem-cases=worlds", "--co", "-q")
+    assert ids(result) == [f"episem::{CHAIN}/world-{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("select", "count"),
+    [
+        (["-k", "lost"], 1),
+        (["-m", "episem_domain(name='finance')"], 2),
+        (["-m", "episem_workflow(name='billing-chain')"], 2),
+        (["-m", "not episem"], 0),
+        ([f"episem::{CHAIN}/landed"], 1),
+        ([f"episem::{CHAIN}"], 2),
+        (["episem"], 2),
+    ],
+)
+def test_selection(pytester, bank, select, count):
+    assert len(ids(pytester.runpytest(SUITE, JOINT, bank, "--co", "-q", *select))) == count
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_a_controller_passes_and_leaves_a_record_a_case(pytester, bank, workers):
+    result = pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run", *workers)
+    result.assert_outcomes(passed=2)
+    header = json.loads((pytester.path / "run" / "run.json").read_text())
+    planned = ["finance/billing-chain/landed", "finance/billing-chain/lost"]
+    assert header["workflows"]["planned"] == planned
+    assert (header["workflows"]["agent"], header["workflows"]["shield"], header["plan"]) == ("episem/joint", True, [])
+    found = records(pytester.path / "run")
+    assert sorted(found) == planned
+    assert {r["trajectory"]["verdict"]["terminal"] for r in found.values()} == {"completed"}
+    assert not (pytester.path / "run" / "trials.jsonl").exists()
+    assert (pytester.path / "run" / "report.html").exists()
+    result.stdout.fnmatch_lines(["*episem/joint*", "report: *report.html", "records: run"])
+
+
+def test_immediate_stop_certifies_nothing_here_and_fails_nothing(pytester, bank):
+    result = pytester.runpytest(SUITE, "--episem-model=episem/stop", bank, "--episem-out=run")
+    result.assert_outcomes(passed=2)
+    verdicts = [r["trajectory"]["verdict"] for r in records(pytester.path / "run").values()]
+    assert {verdict["terminal"] for verdict in verdicts} == {"unknown"}
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_harm_fails_with_a_timeline_and_the_commands_to_see_it(pytester, bank, workers):
+    pytester.makepyfile(naive=NAIVE)
+    agent = "--episem-agent=naive:NaiveRetry"
+    result = pytester.runpytest_subprocess(SUITE, agent, "--episem-shield=off", bank, *workers)
+    result.assert_outcomes(failed=2)
+    # In "landed" the charge of t0 stands, and the retry charges again: by hand, twice.
+    result.stdout.fnmatch_lines(
+        [
+            "*new violation: *charge*",
+            "*finance/billing-chain/landed*shield off*",
+            "*If chg-7 is in flight: t0*",
+            "*query charge (free)*The truth is one of them.",
+            "*t0 charge by chg-7*",
+            "*t1 charge by the recovery's step 2*charged twice*",
+            "*inspect*episem show finance/billing-chain --case landed --bank small*",
+            f"*rerun*pytest {SUITE} --episem-bank=small --episem-shield=off {agent} episem::{CHAIN}/landed",
+        ]
+    )
+
+
+def test_behind_the_shield_the_same_agent_does_no_harm(pytester, bank):
+    pytester.makepyfile(naive=NAIVE)
+    result = pytester.runpytest_subprocess(SUITE, "--episem-agent=naive:NaiveRetry", bank, "--episem-out=run")
+    result.assert_outcomes(passed=2)
+    for record in records(pytester.path / "run").values():
+        assert record["trajectory"]["verdict"]["new"] == []
+        assert record["trajectory"]["refused"] > 0
+
+
+def test_both_suites_in_one_run(pytester, task_file):
+    tasks = task_file(PAIR)
+    args = ["--episem-suite=all", "--episem-model=episem/careful", JOINT, tasks, "--episem-out=run"]
+    result = pytester.runpytest(*args, "-k", "pr-58217 or billing-chain", "--episem-max-full-ucr=0")
+    result.assert_outcomes(passed=17)  # 14 conditions, a boundary, two cases
+    assert len((pytester.path / "run" / "trials.jsonl").read_text().splitlines()) >= 14
+    assert len(records(pytester.path / "run")) == 2
+    header = json.loads((pytester.path / "run" / "run.json").read_text())
+    assert (header["model"], header["workflows"]["agent"]) == ("episem/careful", "episem/joint")
+    result.stdout.fnmatch_lines(["*Full SWS*", "*episem/joint*", "episem gate: PASSED*"])
+
+
+def test_a_failing_case_is_red_whatever_the_gates_of_the_other_suite_say(pytester, bank, task_file):
+    pytester.makepyfile(naive=NAIVE)
+    args = [SUITE, "--episem-agent=naive:NaiveRetry", "--episem-shield=off", bank]
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\nepisem_max_full_ucr = "0"\n')
+    result = pytester.runpytest_subprocess(*args)
+    result.stdout.fnmatch_lines(["episem gate: not evaluated (--episem-suite=workflows leaves the evidence suite out)"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([SUITE], "the workflow suite needs a controller: --episem-model=episem/stop or *"),
+        ([SUITE, "--episem-model=gpt-x"], "unknown controller of the workflow suite 'gpt-x'; allowed: *"),
+        ([SUITE, "--episem-model=episem/jiont"], "*did you mean 'episem/joint'?"),
+        ([JOINT], "episem/joint plays the workflow suite; add --episem-suite=workflows"),
+        ([SUITE, "--episem-model=episem/careful"], "episem/careful plays the evidence suite; the workflow suite has *"),
+        (
+            ["--episem-suite=all", JOINT],
+            "--episem-suite=all also needs an agent for the evidence suite: give --episem-model once more",
+        ),
+        ([SUITE, JOINT, "--episem-max-full-ucr=5"], "--episem-max-full-ucr is for the evidence suite; *=all"),
+        ([SUITE, JOINT, "--episem-setting=se"], "--episem-setting is for the evidence suite; *=all"),
+        (["--episem-model=episem/careful", "--episem-cases=worlds"], "--episem-cases is for the workflow suite; *"),
+        (["--episem-model=episem/careful", "--episem-shield=off"], "--episem-shield is for the workflow suite; *"),
+        ([SUITE, JOINT, f"episem::{CHAIN}/lots"], "unknown item *did you mean '*billing-chain/lost'?"),
+        ([SUITE, JOINT, f"episem::{PAIR}"], f"unknown item '{PAIR}'*"),
+        ([SUITE, "--episem-agent=json:dumps2"], "agent 'json:dumps2': 'json' has no 'dumps2'*"),
+        ([SUITE, "--episem-agent=json:__name__"], "agent 'json:__name__' must be a function *"),
+        ([SUITE, JOINT, "--episem-bank=nowhere"], "*nowhere: no template file*"),
+        (
+            ["--episem-suite=all", "--episem-model=episem/careful", JOINT, "--episem-shard=1/2"],
+            "--episem-shard is for the evidence suite; *",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_usage_error(pytester, args, message):
+    result = pytester.runpytest(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+    assert not (pytester.path / ".episem").exists()
+
+
+def test_resume_runs_what_is_missing_and_keeps_the_rest(pytester, bank):
+    pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run").assert_outcomes(passed=2)
+    file = pytester.path / "run" / "workflows.jsonl"
+    first = file.read_text().splitlines()[0]
+    file.write_text(f"{first}\n")
+    result = pytester.runpytest(SUITE, JOINT, bank, "--episem-resume=run")
+    result.assert_outcomes(passed=2)
+    assert file.read_text().splitlines()[0] == first
+    assert len(records(pytester.path / "run")) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "difference"),
+    [
+        ([SUITE, "--episem-model=episem/greedy"], "workflow agent"),
+        ([SUITE, JOINT, "--episem-shield=off"], "shield"),
+        ([SUITE, JOINT, "--episem-cases=worlds"], "workflow cases"),
+    ],
+)
+def test_resume_refuses_another_run(pytester, bank, args, difference):
+    pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run").assert_outcomes(passed=2)
+    result = pytester.runpytest(*args, bank, "--episem-resume=run")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: cannot resume run: *{difference}*"])
+
+
+def test_a_case_without_a_record_is_never_a_success(pytester, bank):
+    pytester.makeconftest(
+        """
+        def pytest_runtest_protocol(item, nextitem):
+            return True if item.name.endswith("lost") else None
+        """
+    )
+    result = pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*1 collected items have no record, the first: finance/billing-chain/lost"])
+
+
+def test_a_case_outside_its_support_is_an_error_and_no_verdict(pytester, bank):
+    file = pytester.path / "small" / "workflows" / "finance" / "billing-chain.yaml"
+    text = file.read_text()
+    assert "effect: 0" in text
+    file.write_text(text.replace("effect: 0", "effect: 5"))  # its commit bound is 2
+    result = pytester.runpytest(SUITE, JOINT, bank, "-k", "landed")
+    assert result.ret != pytest.ExitCode.OK
+
+
+def test_a_test_of_ones_own_runs_no_condition_when_the_suite_is_left_out(pytester, bank):
+    pytester.makepyfile("def test_agent(episem_rollout):\n    assert episem_rollout\n")
+    result = pytester.runpytest(SUITE, JOINT, bank)
+    result.assert_outcomes(passed=2, skipped=1)
+
+
+def test_estimate_of_both_suites(pytester, task_file):
+    args = ["--episem-suite=all", "--episem-model=episem/careful", JOINT, task_file(PAIR), "--episem-estimate"]
+    result = pytester.runpytest(*args, "-k", "pr-58217 or billing-chain")
+    result.stdout.fnmatch_lines(["episem estimate: 1 pairs, 15 items", "*workflows *2 cases, no requests"])
