@@ -92,8 +92,8 @@ class RunHeader:
     the run is listed where that is not the model's.
     ``settings`` binds the run: sampling arguments, turn limit, ``instruction`` (the text) with
     ``instruction_sha256``, ``repeats`` and whatever else changes what a rollout may give; what only changes speed
-    or cost does not belong there. ``started`` is an ISO 8601 time. ``workflows`` is the plan of the workflow suite; a run
-    without it has none, and the key is left out of the file. A run of that suite alone has an empty ``plan``.
+    or cost does not belong there. ``started`` is an ISO 8601 time. ``workflows`` is the plan of the workflow suite; a
+    run without it has none, and the key is left out of the file. A run of that suite alone has an empty ``plan``.
     ``merged`` names the runs that a merged run was made of. ``planned_settings`` are the settings in which each pair of
     the plan was to be run, all three if nothing is said. ``session`` is ``None`` in runs of earlier versions.
     """

@@ -1,4 +1,4 @@
-"""The hidden truths of a workflow by name: its assignments, or every compatible world (workflow protocol, section 1)."""
+"""The hidden truths of a workflow by name: its assignments, or every compatible world (protocol, section 1)."""
 
 from __future__ import annotations
 

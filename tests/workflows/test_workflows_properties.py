@@ -1,4 +1,4 @@
-"""Properties that hold for every contract: shield, certificate, adjudicator and planner (workflow protocol, 2 and 3)."""
+"""Properties that hold for every contract: shield, certificate, adjudicator and planner (protocol, 2 and 3)."""
 
 from __future__ import annotations
 
