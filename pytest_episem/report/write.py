@@ -67,9 +67,10 @@ def write_reports(
 ) -> Written:
     """Read the run directories and write every file of their common report into ``out`` (made if missing).
 
-    ``banks`` are those at hand; a run's tasks are explained from the one whose hash it carries, and a run whose bank
-    is not among them shows what its records alone hold. With the workflow suite's bank among ``workflow_banks``
-    (``None`` takes the shipped one) its records are replayed before they count. ``report.json`` holds one run's numbers (schema
+    ``banks`` are those at hand; a run's tasks are explained from the one whose hash it carries, and a run whose bank is
+    not among them shows what its records alone hold. With the workflow suite's bank among ``workflow_banks`` (``None``
+    takes the shipped one) its records are replayed before they count.
+    ``report.json`` holds one run's numbers (schema
     ``episem.report/1``), or for several ``{"schema": "episem.reports/1", "reports": {name: numbers}}``. Every file
     is replaced in one step. ``formats`` names the kinds of file to write, of ``FORMATS``. ``more`` gives tables to
     stand behind ours for a run with trials.

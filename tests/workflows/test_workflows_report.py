@@ -1,4 +1,4 @@
-"""The workflow suite in every report: terminal, Markdown, HTML, CSV and ``report.json``; what it must never let pass."""
+"""The workflow suite in every report: terminal, Markdown, HTML, CSV and ``report.json``; what must never pass."""
 
 from __future__ import annotations
 
