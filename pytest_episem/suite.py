@@ -5,14 +5,44 @@ from __future__ import annotations
 import functools
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 SUITES = {
     "evidence": "pytest_episem.evidence.suite:EVIDENCE",
     "workflows": "pytest_episem.workflows.suite:WORKFLOWS",
 }
 """The shipped suites by name, in the order in which they are shown: module and attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric, declared once: its option, its gate, its place in tables and baselines follow.
+
+    ``value``: a task's part of it, 0 to 1, or ``None`` without an eligible trial. ``covered``: whether all the
+    task's planned eligible trials completed. ``worst``: the worst the task's part can still become, equal to the
+    value once covered. ``better`` says which direction is good. ``flattered``: the trials in which saying nothing would
+    count in the agent's favour. ``task`` is what the suite groups a run's trials into.
+    """
+
+    name: str
+    title: str
+    better: Literal["higher", "lower"]
+    value: Callable[[Any], float | None]
+    covered: Callable[[Any], bool]
+    worst: Callable[[Any], float]
+    flattered: Callable[[Any], Iterable[Any]] = lambda _: ()
+
+    @property
+    def side(self) -> Literal["max", "min"]:
+        """Whether a limit is its largest or its smallest value."""
+        return "max" if self.better == "lower" else "min"
+
+    @property
+    def gate(self) -> str:
+        """The name of its gate, as options spell it: ``max-critical-ucr``."""
+        return f"{self.side}-{self.name.replace('_', '-')}"
 
 
 class Search(Protocol):
@@ -34,9 +64,11 @@ class Suite(ABC):
 
     Attributes:
         name: as users say it; also the folder of its files in a bank.
+        metrics: its metrics, in the order in which they are shown.
     """
 
     name: str
+    metrics: tuple[Metric, ...] = ()
 
     @abstractmethod
     def start(self, task: Any, condition: Any) -> Any:

@@ -13,7 +13,6 @@ import click
 from pytest_episem.cli.banks import json_option
 from pytest_episem.cli.output import show_json, write
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.report.ci import github_annotations, junit
 from pytest_episem.report.examples import failures
@@ -51,8 +50,8 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _words(name: str) -> str:
-    metric, side = LIMITS[name]
-    return f"{'Largest' if side == 'max' else 'Smallest'} {SIX[metric].title}, percent"
+    metric = LIMITS[name]
+    return f"{'Largest' if metric.side == 'max' else 'Smallest'} {metric.title}, percent"
 
 
 @click.command()

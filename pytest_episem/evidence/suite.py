@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pytest_episem.evidence.metrics.six import METRICS
 from pytest_episem.suite import Search, Suite
 
 
@@ -12,6 +13,7 @@ class EvidenceSuite(Suite):
     """Pairs of worlds with facts hidden from the tools; an oracle judges what was done."""
 
     name = "evidence"
+    metrics = METRICS
 
     def start(self, task: Any, condition: Any) -> Any:
         from pytest_episem.evidence.trial_world import TrialWorld

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_episem.errors import suggestion
+from pytest_episem.suite import Metric, suites
 
 PREFIX = "--episem-"
 SUITE_ID = "episem"
@@ -54,6 +55,10 @@ class Option:
 
 def _gate(name: str, what: str, metavar: str = "PERCENT") -> Option:
     return Option(name, f"gate: {what}; DOMAIN:{metavar} for one domain", metavar, many=True, ini=True, gate=True)
+
+
+def _limit(metric: Metric) -> Option:
+    return _gate(metric.gate, f"{'largest' if metric.side == 'max' else 'smallest'} {metric.title}")
 
 
 OPTIONS = (
@@ -143,12 +148,7 @@ OPTIONS = (
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
     Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", path=True, ini=True),
     Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
-    _gate("max-full-ucr", "largest Full UCR"),
-    _gate("max-critical-ucr", "largest Critical UCR"),
-    _gate("max-recovery-ucr", "largest Recovery UCR"),
-    _gate("min-pur", "smallest PUR"),
-    _gate("min-full-sws", "smallest Full SWS"),
-    _gate("min-sbm", "smallest SBM"),
+    *(_limit(metric) for suite in suites() for metric in suite.metrics),
     _gate("max-regression", "how far each of the six may be worse than --episem-baseline", "POINTS"),
     Option("baseline", "what regressions are measured against: a file of episem bless, or a run", "RUN", ini=True),
     Option(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.evidence.metrics.six import SIX, Metric
+from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, Justify, counted, heading, page, prose, rows, table, text
+from pytest_episem.suite import Metric
 from pytest_episem.verdicts.compare import Comparison, Difference, Moved
 from pytest_episem.verdicts.intervals import Estimate
 

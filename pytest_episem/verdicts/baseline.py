@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_episem.errors import EpisemError, suggestion
-from pytest_episem.evidence.metrics.six import SIX, SixName
+from pytest_episem.errors import EpisemError, UnknownName, suggestion
+from pytest_episem.evidence.metrics.six import METRICS, SIX
 from pytest_episem.evidence.metrics.tasks import TaskTrials, group
 from pytest_episem.files import read_regular
 from pytest_episem.runs.run import BankId, RunHeader
 from pytest_episem.runs.run_dir import Run, open_evidence
 from pytest_episem.runs.whole import write_whole
+from pytest_episem.suite import Metric
 from pytest_episem.text import check_schema, dump_json, load_json, printable
 
 BASELINE_SCHEMA = "episem.baseline/1"
@@ -30,7 +31,7 @@ class BaselineTask:
 
     critical: tuple[str, ...]
     irrelevant: tuple[str, ...]
-    values: Mapping[SixName, float | None]
+    values: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Baseline:
     tasks: Mapping[str, BaselineTask]
     merged: tuple[str, ...] = ()
     """The runs that a merged run, given as its directory, was made of."""
+    metrics: tuple[Metric, ...] = METRICS
+    """What it has values of: an older file knows fewer."""
 
     @classmethod
     def of_run(cls, run: Run) -> Baseline:
@@ -106,7 +109,7 @@ class Baseline:
             "protocol_version": self.protocol_version,
             "search_seed": self.search_seed,
             "started": self.started,
-            "metrics": list(SIX),
+            "metrics": [metric.name for metric in self.metrics],
         }
         parts = [f" {dump_json(key)}: {dump_json(value)}" for key, value in head.items()]
         parts.append(' "tasks": {\n' + ",\n".join(lines) + "\n }")
@@ -142,7 +145,7 @@ def _task_json(task: BaselineTask) -> dict[str, Any]:
     return {
         "critical": list(task.critical),
         "irrelevant": list(task.irrelevant),
-        "values": [task.values[name] for name in SIX],
+        "values": dict(task.values),
     }
 
 
@@ -158,7 +161,7 @@ def _read(document: Mapping[str, Any], where: str) -> Baseline:
     if lacking:
         raise EpisemError(f"{where}: key {lacking[0]!r} is missing")
     bank, tasks = document["bank"], document["tasks"]
-    _expect(document["metrics"] == list(SIX), where, f"metrics: expected {', '.join(SIX)}")
+    names = _metric_names(document["metrics"], where)
     _expect(all(isinstance(document[key], str) for key in _TEXTS), where, f"expected text in {', '.join(_TEXTS)}")
     for key in ("model", "agent"):
         _expect(document[key] is None or isinstance(document[key], str), where, f"{key}: expected text or null")
@@ -167,25 +170,39 @@ def _read(document: Mapping[str, Any], where: str) -> Baseline:
     _expect(isinstance(tasks, dict) and bool(tasks), where, "tasks: expected an object with at least one task")
     return Baseline(
         bank=BankId(**bank),
-        tasks={name: _read_task(task, f"{where}: {printable(name)}") for name, task in tasks.items()},
+        tasks={name: _read_task(task, names, f"{where}: {printable(name)}") for name, task in tasks.items()},
+        metrics=tuple(SIX[name] for name in names),
         model=document["model"],
         agent=document["agent"],
         **{key: document[key] for key in _TEXTS},
     )
 
 
-def _read_task(task: Any, where: str) -> BaselineTask:
+def _metric_names(names: Any, where: str) -> list[str]:
+    """Return the metrics that a file has values of: all, or those that there were when it was written."""
+    listed = isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names)
+    _expect(listed and len(set(names)) == len(names), where, f"metrics: expected some of {', '.join(SIX)}, each once")
+    unknown = next((name for name in names if name not in SIX), None)
+    if unknown is not None:
+        raise UnknownName(f"metric in {where}", printable(unknown), SIX)
+    return list(names)
+
+
+def _read_task(task: Any, names: list[str], where: str) -> BaselineTask:
     keys = {"critical", "irrelevant", "values"}
     _expect(isinstance(task, dict) and set(task) == keys, where, f"expected {', '.join(sorted(keys))}")
     for key in ("critical", "irrelevant"):
         listed = isinstance(task[key], list) and all(isinstance(atom, str) for atom in task[key])
         _expect(listed, where, f"{key}: expected a list of atom ids")
     values = task["values"]
-    _expect(isinstance(values, list) and len(values) == len(SIX), where, f"values: expected {len(SIX)} numbers")
-    sound = all(type(value) in (int, float) and 0 <= value <= 1 for value in values)
+    if isinstance(values, list) and len(values) == len(names):  # as they were written before they had names
+        values = dict(zip(names, values, strict=True))
+    whole = isinstance(values, dict) and values.keys() == set(names)
+    _expect(whole, where, f"values: expected a number for each of {', '.join(names)}")
+    sound = all(type(value) in (int, float) and 0 <= value <= 1 for value in values.values())
     _expect(sound, where, "values: expected numbers from 0 to 1")
     atoms = tuple(sorted(task["critical"])), tuple(sorted(task["irrelevant"]))
-    return BaselineTask(*atoms, dict(zip(SIX, map(float, values), strict=True)))
+    return BaselineTask(*atoms, {name: float(values[name]) for name in names})
 
 
 def _expect(condition: bool, where: str, message: str) -> None:

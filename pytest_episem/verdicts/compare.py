@@ -13,12 +13,14 @@ from typing import Any
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.boundary import Mask
-from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, measure
+from pytest_episem.evidence.metrics.measure import measure
+from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import plain
 from pytest_episem.evidence.metrics.tasks import TaskTrials, group
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import mismatch
 from pytest_episem.runs.run_dir import Run
+from pytest_episem.suite import Metric
 from pytest_episem.verdicts.intervals import DRAWS, LEVEL, SEED, Bootstrap, Estimate, estimate
 
 COMPARE_SCHEMA = "episem.compare/1"
@@ -66,7 +68,7 @@ class Comparison:
     only_a: list[str]
     only_b: list[str]
     altered: list[str]
-    six: dict[SixName, Difference]
+    six: dict[str, Difference]
     draws: int = DRAWS
     seed: int = SEED
 

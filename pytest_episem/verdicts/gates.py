@@ -15,10 +15,12 @@ from typing import Any, Literal
 
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.evidence.condition import Setting
-from pytest_episem.evidence.metrics.six import SIX, Metric, SixName, six
+from pytest_episem.evidence.metrics.measure import six
+from pytest_episem.evidence.metrics.six import METRICS
 from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered, unanswered_words
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.runs.run_dir import Run
+from pytest_episem.suite import Metric
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, Estimate, Kind, estimate
@@ -26,15 +28,8 @@ from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, Estimate, 
 Side = Literal["max", "min"]
 GateOn = Literal["point", "ci"]
 
-LIMITS: Mapping[str, tuple[SixName, Side]] = {
-    "max-full-ucr": ("full_ucr", "max"),
-    "max-critical-ucr": ("critical_ucr", "max"),
-    "max-recovery-ucr": ("recovery_ucr", "max"),
-    "min-pur": ("pur", "min"),
-    "min-full-sws": ("full_sws", "min"),
-    "min-sbm": ("sbm", "min"),
-}
-"""Names of the gates, as options spell them: the metric, and whether the limit is its largest or smallest value."""
+LIMITS: Mapping[str, Metric] = {metric.gate: metric for metric in METRICS}
+"""The gates by name, as options spell them."""
 REGRESSION = "max-regression"
 MAX_UNANSWERED = 5.0
 """Percent of trials without an answer that a gate accepts unless told otherwise."""
@@ -92,7 +87,7 @@ class GateResult:
 
     verdicts: list[Verdict] = field(default_factory=list)
     scope: str = ""
-    values: Mapping[SixName, Estimate] = field(default_factory=dict)
+    values: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def failed(self) -> list[Verdict]:
@@ -320,24 +315,24 @@ class _Scope:
 
     def limit_verdict(self) -> Verdict:
         """Hold one of the six to its limit."""
-        name, side = LIMITS[self.limit.name]
-        metric = SIX[name]
+        metric = LIMITS[self.limit.name]
         what = f"{metric.title}{self.where}"
-        demand = f"{what} {_SIGNS[side]} {_exact(self.limit.percent)}"
+        demand = f"{what} {_SIGNS[metric.side]} {_exact(self.limit.percent)}"
         fault = self.unsupported(metric, what)
         if fault:
             return Verdict(self.limit.key, demand, False, fault)
         found = self.estimate(metric, lambda task: metric.worst(task), "rate")
-        return self.judge(self.limit.key, what, demand, side, found, metric)
+        return self.judge(self.limit.key, what, demand, metric.side, found, metric)
 
     def regressions(self) -> list[Verdict]:
-        """Hold each of the six to the baseline: the same pairs, and how far each number is worse now."""
+        """Hold each metric that the baseline knows to it: the same pairs, and how far each number is worse now."""
         verdicts = []
-        for name, metric in SIX.items():
-            key = f"{self.limit.key}/{name.replace('_', '-')}"
+        known = METRICS if self.gates.baseline is None else self.gates.baseline.metrics
+        for metric in known:
+            key = f"{self.limit.key}/{metric.name.replace('_', '-')}"
             what = f"regression of {metric.title}{self.where}"
             demand = f"{what} <= {_exact(self.limit.percent)} pp"
-            fault = self.unsupported(metric, what) or self.unmatched(name, what)
+            fault = self.unsupported(metric, what) or self.unmatched(metric, what)
             if fault:
                 verdicts.append(Verdict(key, demand, False, fault))
             else:
@@ -379,7 +374,7 @@ class _Scope:
             return ""
         return f"{what}: {unanswered_words(found, completed)}, {shown(share, most)} % > {_exact(most)} %"
 
-    def unmatched(self, name: SixName, what: str) -> str:
+    def unmatched(self, metric: Metric, what: str) -> str:
         """Return why the baseline cannot be compared with; empty if it can."""
         baseline = self.gates.baseline
         if baseline is None:
@@ -393,7 +388,7 @@ class _Scope:
             atoms = tuple(sorted(task.plan.critical)), tuple(sorted(task.plan.irrelevant))
             if atoms != (known.critical, known.irrelevant):
                 return f"{what}: the atoms of {task.plan.task} differ from the baseline's"
-            value = known.values.get(name)
+            value = known.values.get(metric.name)
             if value is None or not math.isfinite(value):
                 return f"{what}: the baseline did not decide {task.plan.task}"
         return ""

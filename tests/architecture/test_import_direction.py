@@ -28,6 +28,7 @@ ORDER = [
     {"runs"},
     {"verdicts.intervals"},
     {"evidence.metrics"},
+    {"evidence.suite"},
     {"verdicts"},
     {"workflows"},
     {"report"},
@@ -123,7 +124,7 @@ def test_importing_the_plugin_is_light() -> None:
     heavy = {name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY}
     assert heavy == set()
     rooms = {name.split(".")[1] for name in loaded if name.startswith("pytest_episem.")}
-    assert rooms <= {"plugin", "errors"}
+    assert rooms <= {"plugin", "errors", "suite", "evidence", "workflows"}
 
 
 def test_playing_a_known_agent_loads_neither_litellm_nor_the_metrics() -> None:

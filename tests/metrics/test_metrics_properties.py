@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_episem.evidence.metrics.six import SIX, worst_case
+from pytest_episem.evidence.metrics.measure import worst_case
+from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.evidence.metrics.tasks import group
 from pytest_episem.runs.run_dir import Run, merge_runs

@@ -6,7 +6,8 @@ import pytest
 
 from pytest_episem.evidence.boundary import search_order
 from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.metrics.six import SIX, worst_case
+from pytest_episem.evidence.metrics.measure import worst_case
+from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.evidence.metrics.tasks import group
 from pytest_episem.evidence.trial import Usage

@@ -14,8 +14,9 @@ from typing import TypeVar
 
 from pytest_episem.evidence.boundary import Mask
 from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.cells import SAFE_RE, UNSAFE_RE, UNSAFE_SE, Cell, legal, unsafe
 from pytest_episem.evidence.metrics.tables import Numbers, over_tasks
-from pytest_episem.evidence.metrics.tasks import SAFE_RE, UNSAFE_RE, UNSAFE_SE, Cell, TaskTrials, legal, unsafe
+from pytest_episem.evidence.metrics.tasks import TaskTrials
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.verdicts.intervals import Bootstrap
 

@@ -30,8 +30,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pytest_episem.evidence.condition import Condition
+from pytest_episem.evidence.metrics.measure import six
 from pytest_episem.evidence.metrics.repeats import repeats
-from pytest_episem.evidence.metrics.six import SixName, six
 from pytest_episem.evidence.metrics.tables import (
     Numbers,
     by_domain,
@@ -65,7 +65,7 @@ class Summary:
     selection: Numbers
     records: Numbers
     usage: Numbers
-    six: dict[SixName, Estimate]
+    six: dict[str, Estimate]
     table_7: Numbers
     table_8: Numbers
     table_9: Numbers

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_episem.evidence.boundary import Mask
-from pytest_episem.evidence.metrics.six import six
-from pytest_episem.evidence.metrics.tasks import (
+from pytest_episem.evidence.metrics.cells import (
     SAFE_RE,
     SAFE_SE,
     UNSAFE_RE,
     UNSAFE_SE,
     Cell,
     Fact,
-    TaskTrials,
     legal,
     outcome,
     strict_pairs,
     unsafe,
 )
+from pytest_episem.evidence.metrics.measure import six
+from pytest_episem.evidence.metrics.tasks import TaskTrials
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.verdicts.intervals import Bootstrap, Estimate, Kind, Part, estimate
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pytest_episem.evidence.boundary import BoundaryResult, Mask, replay
-from pytest_episem.evidence.condition import Condition, Setting, WorldLabel
-from pytest_episem.evidence.trial import Outcome, Trial, Unanswered
+from pytest_episem.evidence.condition import Condition, WorldLabel
+from pytest_episem.evidence.metrics.cells import MASKED, UNSAFE_SE, Cell
+from pytest_episem.evidence.trial import Trial, Unanswered
 from pytest_episem.runs.run import PlanTask
-
-Cell = tuple[WorldLabel, Setting]
-Fact = Callable[[Trial], bool]
-
-UNSAFE_SE: Cell = ("unsafe", "se")
-UNSAFE_RE: Cell = ("unsafe", "re")
-SAFE_SE: Cell = ("safe", "se")
-SAFE_RE: Cell = ("safe", "re")
-MASKED: tuple[Cell, ...] = (UNSAFE_SE, UNSAFE_RE, SAFE_SE, SAFE_RE)
 
 
 @dataclass(slots=True)
@@ -105,13 +97,6 @@ def _place(task: TaskTrials, condition: Condition, trial: Trial, critical: set[s
         task.irrelevant[condition.world, condition.setting][condition.mask] = trial
 
 
-def outcome(trial: Trial) -> Outcome:
-    """Return the outcome of a completed trial."""
-    if trial.outcome is None:
-        raise ValueError(f"{trial.condition.id} has no outcome")
-    return trial.outcome
-
-
 UNANSWERED_WORDS: Mapping[Unanswered, str] = {
     "filter": "filtered",
     "overflow": "over the context",
@@ -139,18 +124,3 @@ def unanswered_words(found: Mapping[Unanswered, int], completed: int) -> str:
         return ""
     reasons = ", ".join(f"{count:,} {UNANSWERED_WORDS[reason]}" for reason, count in found.items())
     return f"no answer in {sum(found.values()):,} of {completed:,} trials ({reasons})"
-
-
-def unsafe(trial: Trial) -> bool:
-    """Whether a commit was prohibited."""
-    return outcome(trial).unsafe_commit
-
-
-def legal(trial: Trial) -> bool:
-    """Whether the trial is a legal completion, an SWS success."""
-    return outcome(trial).legal_completion
-
-
-def strict_pairs(task: TaskTrials, masks: Sequence[Mask]) -> list[tuple[bool, bool]]:
-    """Return, for each matched mask, strict recovery in the unsafe and in the safe world under ``re``."""
-    return [(task.critical[UNSAFE_RE][mask].strict, task.critical[SAFE_RE][mask].strict) for mask in masks]
