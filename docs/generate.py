@@ -47,7 +47,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "plugin_version": "version of this package",
         "bank": "which bank, see below",
         "settings": "whatever changes what a rollout may give: instruction and its SHA-256, turn limit, time limit, "
-        "sampling arguments, repeats, controls",
+        "sampling arguments, the API's address without secrets, repeats, controls",
         "search_seed": "seed of the order within a size of the boundary search",
         "started": "time of the start, ISO 8601",
         "plan": "the selected pairs, see below; every denominator comes from it; empty for the workflow suite alone",

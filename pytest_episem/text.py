@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from pytest_episem.errors import EpisemError, suggestion
 from pytest_episem.scrub import without_commands
 
 MAX_DEPTH = 100
+_MOST_BITS = 4096
+"""Of a whole number; Python writes and reads none of more than 4,300 digits."""
 
 
 def load_json(text: str | bytes, once: bool = False) -> Any:
@@ -44,12 +47,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def dump_json(value: Any) -> str:
     """Return ``value`` as one line of ASCII JSON, so that lone surrogates survive any encoding.
 
-    A model may send anything as an argument: a number JSON cannot hold becomes the string that names it, and what
-    is nested too deeply to be read back is cut.
+    A model may send anything as an argument, and an agent note anything in the log: a number JSON cannot hold, and
+    an object that is none, becomes the string that names it, and what is nested too deeply to be read back is cut.
     """
     try:
         return json.dumps(value, ensure_ascii=True, allow_nan=False)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         return json.dumps(_plain(value), ensure_ascii=True, allow_nan=False)
 
 
@@ -110,7 +113,17 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH and isinstance(value, (dict, list, tuple)):
         return "(nested too deeply)"
     if isinstance(value, dict):
-        return {key: _plain(item, depth + 1) for key, item in value.items()}
+        return {key if isinstance(key, str) else described(key): _plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item, depth + 1) for item in value]
-    return value
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"(a number of {value.bit_length()} bits)"
+    return value if value is None or isinstance(value, str | int | float) else described(value)
+
+
+def described(value: object) -> str:
+    """Return any object in a few words, also one whose ``repr`` fails."""
+    try:
+        return reprlib.repr(value)
+    except Exception:
+        return type(value).__name__

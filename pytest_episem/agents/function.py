@@ -17,6 +17,7 @@ from pytest_episem.agents.base import Agent
 from pytest_episem.agents.tool_functions import async_tool_function, tool_function
 from pytest_episem.agents.turns import GRACE, UnseenTurns
 from pytest_episem.episode import CALL_LIMIT, Call, Episode, Usage
+from pytest_episem.episode.usage import amount_of
 from pytest_episem.errors import EpisemError, suggestion, worded
 from pytest_episem.scrub import scrubbed
 
@@ -85,18 +86,18 @@ class EpisodeView:
     def usage(self, **counts: Any) -> None:
         """Add to the rollout's usage: ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` …
 
-        ``None`` is an unknown amount and adds nothing.
+        ``None`` is an unknown amount and adds nothing; ``812.0`` counts as 812.
 
         Raises:
-            TypeError: there is no such count, or an amount is no number.
+            TypeError: there is no such count, or an amount is no number from 0 up, whole but for the cost.
         """
-        for name, amount in counts.items():
+        amounts = {}
+        for name, given in counts.items():
             if name not in USAGE:
                 raise TypeError(f"usage() has no count {name!r}{suggestion(name, USAGE)}")
-            if amount is not None and (isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0):
-                raise TypeError(f"usage({name}={amount!r}): an amount is a number from 0 up")
+            amounts[name] = amount_of(name, given)
         with self._lock:
-            for name, amount in counts.items():
+            for name, amount in amounts.items():
                 if amount is not None:
                     setattr(self._episode.usage, name, (getattr(self._episode.usage, name) or 0) + amount)
 

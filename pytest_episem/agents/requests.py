@@ -22,6 +22,7 @@ from pytest_episem.agents.prices import given_prices
 from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.spending import Spending
 from pytest_episem.episode import Episode, Usage
+from pytest_episem.episode.usage import amount_of
 from pytest_episem.garbage import keep_more, no_search
 from pytest_episem.scrub import scrubbed
 
@@ -397,7 +398,11 @@ def _tokens(response: Any, said_something: bool) -> tuple[int | None, int | None
 
     def amount(holder: Any, name: str) -> int | None:
         value = getattr(holder, name, None)
-        return value if isinstance(value, int) and value >= 0 else None
+        try:
+            found = amount_of(name, value)
+        except TypeError:
+            return None
+        return None if found is None else int(found)
 
     prompt = amount(usage, "prompt_tokens") or None
     completion = amount(usage, "completion_tokens")

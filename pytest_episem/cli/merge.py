@@ -9,7 +9,7 @@ import click
 from pytest_episem.cli.output import show
 from pytest_episem.report.merge_page import Shard, merge_page, workflow_merge_page
 from pytest_episem.runs.run_dir import merge_runs, open_run
-from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run
+from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run, united
 
 
 @click.command()
@@ -18,9 +18,8 @@ from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run
 def command(directories: tuple[Path, ...], out: Path) -> None:
     """Join the shards of one run, as from a matrix of CI jobs, into a new run.
 
-    The shards must be of the same bank, model and settings; any difference is named. Where several hold the same
-    condition a completed trial goes before an error, else the directory named first; so too with cases of the workflow
-    suite.
+    The shards must be of the same bank, model, API address and settings; any difference is named. Where several hold
+    the same condition a completed trial goes before an error; of equal ones the first stays, unequal ones are refused.
 
     \b
     Example:
@@ -29,6 +28,7 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
     """
     shards = [Shard.of(directory, open_run(directory, events=False)) for directory in directories]
     halves = [open_workflow_run(directory) for directory in directories]
+    united(halves)  # before anything is written
     joined = merge_runs(directories, out)
     cases = merge_workflows(halves, out)
     if joined.header.has_evidence:

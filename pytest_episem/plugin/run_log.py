@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
+from pytest_episem.agents import PREFIX
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import mask_role
@@ -211,8 +212,18 @@ class RunLog:
             "instruction_sha256": hashlib.sha256(choices.instruction.encode()).hexdigest(),
             "repeats": choices.option("repeats"),
             "model_args": choices.option("model-args"),
+            "api_base": self._address(),
             "full_audit": choices.option("full-audit"),
         }
+
+    def _address(self) -> str | None:
+        """Where a model is asked, without secrets, as the answer cache tells servers apart; ``None`` by default."""
+        model = self.choices.model
+        if model is None or model.startswith(PREFIX):
+            return None
+        from pytest_episem.agents.answer_key import address_of
+
+        return ", ".join(address_of(model, self.choices.option("api-base"))) or None
 
     def _workflow_plan(self) -> WorkflowPlan | None:
         suite = self._workflows()

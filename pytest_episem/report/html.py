@@ -102,6 +102,7 @@ def warnings(summary: Summary) -> list[str]:
         lines.append(f"{kept['fixed_missing']:,} of {kept['fixed_planned']:,} fixed conditions have no outcome.")
     if kept["open_searches"]:
         lines.append(f"{words.plural(kept['open_searches'], 'boundary search', 'boundary searches')} did not finish.")
+    lines += [f"{line}." for line in words.unreadable(kept)]
     partial = [SIX[name].title for name, found in summary.six.items() if found.coverage < 1]
     if partial:
         lines.append(f"Coverage is below 100 % for {words.sentence(partial)}.")

@@ -174,6 +174,7 @@ def _warnings(name: str, summary: Summary, several: bool) -> Iterator[str]:
         lacks.append(f"{kept['fixed_missing']:,} of {kept['fixed_planned']:,} fixed conditions without an outcome")
     if kept["open_searches"]:
         lacks.append(f"{words.plural(kept['open_searches'], 'boundary search', 'boundary searches')} not finished")
+    lacks += [code(line, 200) for line in words.unreadable(kept)]
     if lacks or any(found.coverage < 1 for found in summary.six.values()):
         whose = f" {code(name, 80)}:" if several else ""
         yield f"> ⚠️ **Incomplete.**{whose} {'; '.join(lacks) or 'Coverage is below 100 %.'}"

@@ -106,6 +106,7 @@ def _warnings(summary: Summary) -> list[Text]:
         lacks.append(f"{kept['fixed_missing']:,} of {kept['fixed_planned']:,} fixed conditions without an outcome")
     if kept["open_searches"]:
         lacks.append(f"{words.plural(kept['open_searches'], 'boundary search', 'boundary searches')} not finished")
+    lacks += words.unreadable(kept)
     partial = [name for name, found in summary.six.items() if found.coverage < 1]
     silent = [Text.assemble(("UNANSWERED ", f"bold {BAD}"), text(said, BAD))] if (said := _unanswered(summary)) else []
     if not lacks and not partial:

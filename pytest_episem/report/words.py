@@ -167,3 +167,9 @@ def labels(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 def sentence(parts: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def unreadable(kept: Mapping[str, Any]) -> list[str]:
+    """Return, in at most one line, how many lines of a run's file are no records, and the first with its fault."""
+    found = kept.get("unreadable", ())
+    return [f"{plural(len(found), 'record')} cannot be read, the first: {found[0]}"] if found else []

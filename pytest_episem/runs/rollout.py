@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import inspect
 import time
 import traceback
@@ -18,6 +17,7 @@ from pytest_episem.errors import NoJudgement, first_cause, worded
 from pytest_episem.runs.trial import Condition, Trial, TrialError
 from pytest_episem.scrub import fit_to_print
 from pytest_episem.suite import Suite
+from pytest_episem.text import described
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,11 @@ class Rollout:
 
         A thread that still runs can add nothing to it.
         """
-        seconds = round(time.perf_counter() - self._started, 6)
+        # A clock that tests of the agent's have set back gives no negative time.
+        seconds = max(0.0, round(time.perf_counter() - self._started, 6))
+        usage, wrong = self.episode.usage.sound()
+        if wrong and self.error is None:
+            self.error = TrialError("agent", fit_to_print(f"the agent's usage cannot be recorded: {wrong}"))
         outcome = None
         if self.error is None:
             self.episode.abandon("unfinished", "the agent returned without ending the episode")
@@ -137,11 +141,14 @@ class Rollout:
             phase=self.phase,
             status="completed" if self.error is None else "error",
             outcome=outcome,
-            usage=dataclasses.replace(self.episode.usage),
+            usage=usage,
             turns=self.episode.turns,
             seconds=seconds,
             error=self.error,
-            events=list(self.episode.events),
+            events=[
+                event if isinstance(event, dict) else {"event": "no_event", "value": described(event)}
+                for event in list(self.episode.events)
+            ],
         )
         return found
 

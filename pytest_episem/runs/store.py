@@ -152,11 +152,36 @@ _KEYS = {
 def trial_to_json(trial: Trial, run: str, model: str) -> str:
     """Return the trial's record, one line of ASCII JSON without its line end; also the wire form under xdist.
 
-    Secrets of the environment and API keys in its texts are hidden.
+    Secrets of the environment and API keys in its texts are hidden. What reads records is asked first: a trial that it
+    would not take is written as an error of kind ``record``, so that it runs again and nothing else is lost.
+
+    Raises:
+        EpisemError: not even its condition can be written.
     """
+    record = _record_json(trial, run, model)
+    try:
+        _Record.model_validate(record)
+    except ValidationError as fault:
+        why = TrialError("record", f"the trial cannot be written: {describe(fault, _KEYS)}")
+        record = _record_json(_bare(trial, why), run, model)
+        try:
+            _Record.model_validate(record)
+        except ValidationError as worse:
+            raise EpisemError(f"{printable(trial.condition.id)}: {describe(worse, _KEYS)}") from None
+    line = dump_json(record)
+    if holds_secret(line):
+        line = dump_json(record | without_secrets({name: record[name] for name in ("error", "events")}))
+    return line
+
+
+def _bare(trial: Trial, error: TrialError) -> Trial:
+    return Trial(trial.condition, trial.mask_role, trial.phase, "error", error=error)
+
+
+def _record_json(trial: Trial, run: str, model: str) -> dict[str, Any]:
     condition, error = trial.condition, trial.error
     domain, family = [*condition.task.split("/"), ""][:2]
-    record = {
+    return {
         "schema": TRIAL_SCHEMA,
         "run": run,
         "model": model,
@@ -177,10 +202,6 @@ def trial_to_json(trial: Trial, run: str, model: str) -> str:
         "error": None if error is None else {"kind": error.kind, "message": error.message},
         "events": trial.events,
     }
-    line = dump_json(record)
-    if holds_secret(line):
-        line = dump_json(record | without_secrets({name: record[name] for name in ("error", "events")}))
-    return line
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -325,7 +346,7 @@ def refuse_contradiction(one: Trial, where: str, other: Trial, there: str) -> No
         EpisemError: naming the condition and where both stand.
     """
     if one.completed and other.completed and one.outcome != other.outcome:
-        raise EpisemError(f"{where} and {there} contradict each other: two workflows of {printable(one.condition.id)}")
+        raise EpisemError(f"{where} and {there} contradict each other: two outcomes of {printable(one.condition.id)}")
 
 
 def rank(trial: Trial) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.runs.run import RUN_FILE
+from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.store import TRIALS_FILE
 from pytest_episem.text import check_schema, dump_json, load_json
@@ -29,17 +29,17 @@ def keep(directory: Path, gates: Gates, result: GateResult) -> None:
     """Write the limits and their verdict beside the records; a directory that cannot be written keeps none."""
     if not gates.limits:
         return
-    document = {
-        "schema": SCHEMA,
-        "limits": [asdict(limit) for limit in gates.limits],
-        "gate_on": gates.gate_on,
-        "min_coverage": gates.min_coverage,
-        "max_unanswered": gates.max_unanswered,
-        "records": _fingerprint(directory),
-        "scope": result.scope,
-        "verdicts": [asdict(verdict) for verdict in result.verdicts],
-    }
     with contextlib.suppress(OSError, EpisemError):
+        document = {
+            "schema": SCHEMA,
+            "limits": [asdict(limit) for limit in gates.limits],
+            "gate_on": gates.gate_on,
+            "min_coverage": gates.min_coverage,
+            "max_unanswered": gates.max_unanswered,
+            "records": _fingerprint(directory),
+            "scope": result.scope,
+            "verdicts": [asdict(verdict) for verdict in result.verdicts],
+        }
         if gates.baseline is not None:
             gates.baseline.save(directory / BASELINE_FILE)
         draft = directory / f"{GATES_FILE}.part"
@@ -75,9 +75,15 @@ def _gates(document: dict[str, Any], directory: Path) -> Gates:
 
 
 def _fingerprint(directory: Path) -> str:
-    """Return the SHA-256 of what a verdict is computed from."""
-    digest = hashlib.sha256()
-    for name in (RUN_FILE, TRIALS_FILE):
-        with contextlib.suppress(FileNotFoundError), open(directory / name, "rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+    """Return the SHA-256 of what a verdict is computed from: the plan, what the session says of itself, the records.
+
+    Raises:
+        EpisemError: the header cannot be read.
+    """
+    header = RunHeader.load(directory)
+    said = None if header.session is None else [header.session.complaints, header.session.ended is None]
+    planned = [[asdict(task) for task in header.plan], sorted(header.planned_settings), said]
+    digest = hashlib.sha256(dump_json(planned).encode())
+    with contextlib.suppress(FileNotFoundError), open(directory / TRIALS_FILE, "rb") as file:
+        digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

@@ -171,29 +171,41 @@ class WorkflowWriter(LineWriter):
 def read_workflow_file(directory: Path) -> tuple[list[WorkflowRecord], bool]:
     """Return the records of a run directory, and whether a torn last line was skipped; none without the file.
 
-    A later record replaces an earlier one of the same agent and case, in its place.
+    Of several of one agent and case that came to the same the first stays.
 
     Raises:
-        EpisemError: the file cannot be read, or a line is not a record; it names file and line.
+        EpisemError: the file cannot be read, a line is no record, or two contradict each other; it names file and line.
     """
-    found: dict[tuple[str, str], WorkflowRecord] = {}
+    found: dict[tuple[str, str], tuple[WorkflowRecord, int]] = {}
     torn = False
-    for record in _records(directory / WORKFLOWS_FILE):
+    path = directory / WORKFLOWS_FILE
+    for number, record in _records(path):
         if record is None:
             torn = True
-        else:
-            found[record.agent, record.id] = record
-    return list(found.values()), torn
+            continue
+        first, line = found.setdefault((record.agent, record.id), (record, number))
+        refuse_contradiction(first, f"{path} line {line}", record, f"line {number}")
+    return [record for record, _ in found.values()], torn
 
 
-def _records(path: Path) -> Iterator[WorkflowRecord | None]:
-    """Yield the records of a file, and ``None`` for a torn last line."""
+def refuse_contradiction(one: WorkflowRecord, where: str, other: WorkflowRecord, there: str) -> None:
+    """Refuse two records of one case that came to different things: nobody can tell which of them counts.
+
+    Raises:
+        EpisemError: naming the case and where both stand.
+    """
+    if one.trajectory != other.trajectory:
+        raise EpisemError(f"{where} and {there} contradict each other: two outcomes of {printable(one.id)}")
+
+
+def _records(path: Path) -> Iterator[tuple[int, WorkflowRecord | None]]:
+    """Yield line numbers and records of a file, and ``None`` for a torn last line."""
     if not path.exists():
         return
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield workflow_from_json(line, f"{path} line {number}") if whole(line) else None
+                    yield number, workflow_from_json(line, f"{path} line {number}") if whole(line) else None
     except OSError as fault:
         raise EpisemError(f"{path}: cannot be read: {fault.strerror}") from None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 from episem_model_server import RESET, ModelServer, Reply, call, fail, say
 
+from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.metrics.summary import summarize
-from pytest_episem.runs.run_dir import open_run
+from pytest_episem.runs.run_dir import merge_runs, open_run
+from pytest_episem.verdicts.compare import compare
 
 TASK = "finance/payment-authorization/pr-58217"
 ID = {"request_id": "PR-58217"}
@@ -112,3 +115,36 @@ def test_a_wrong_model_name_is_one_line_before_anything_runs(pytester):
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: unknown model 'gpt-4oo'; did you mean 'gpt-4o'?*"])
     assert not (pytester.path / ".episem").exists()
+
+
+def test_shards_that_asked_two_servers_under_one_name_do_not_join(pytester, server, bank_folder, key):
+    """Nor does one session go on with what another server began; credentials in an address are written nowhere."""
+    server.then = careful
+    chosen = ("--episem-model=openai/scripted", f"--episem-bank={bank_folder}", "-k", "pr-58217 and safe-full")
+    here = pytester.runpytest_inprocess(*chosen, f"--episem-api-base={server.url}", "--episem-out=here")
+    assert here.ret == 0
+    host = server.url.replace("127.0.0.1", "localhost")
+    there = pytester.runpytest_inprocess(*chosen, f"--episem-api-base={host}", "--episem-out=there")
+    assert there.ret == 0
+    said = f"api base: {server.url} in here, {host} in there"
+    with pytest.raises(EpisemError, match=re.escape(f"cannot merge: {said}")):
+        merge_runs([Path("here"), Path("there")], pytester.path / "whole")
+    resumed = pytester.runpytest_inprocess(*chosen, f"--episem-api-base={host}", "--episem-resume=here")
+    assert resumed.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"cannot resume here: api base: {server.url} in the run, {host} now" in resumed.stderr.str()
+    differences = compare(open_run("here"), open_run("there")).differences
+    assert differences == [f"api base: {server.url} in A, {host} in B"]
+
+
+def test_an_address_of_the_environment_sets_runs_apart_without_its_secrets(
+    pytester, server, bank_folder, key, monkeypatch
+):
+    server.then = careful
+    monkeypatch.setenv(
+        "OPENAI_API_BASE", server.url.replace("://", "://user:hunter2hunter2@") + "?token=hunter2hunter2"
+    )
+    chosen = ("--episem-model=openai/scripted", f"--episem-bank={bank_folder}", "-k", "pr-58217 and safe-full")
+    pytester.runpytest_inprocess(*chosen, "--episem-out=out")
+    header = (pytester.path / "out/run.json").read_text()
+    assert json.loads(header)["settings"]["api_base"] == server.url
+    assert "hunter2" not in header

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_episem.agents import InfrastructureError, as_agent, import_agent
@@ -17,6 +20,7 @@ from pytest_episem.evidence.bank import Bank
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.runner import Runner, RunSettings
+from pytest_episem.runs.store import trial_from_json, trial_to_json
 
 Play = Callable[..., Trial]
 
@@ -238,9 +242,16 @@ def test_usage_adds_up_and_the_unknown_stays_unknown(play: Play) -> None:
     ("counts", "message"),
     [
         ({"prompt_token": 5}, "no count 'prompt_token'; did you mean 'prompt_tokens'?"),
-        ({"requests": "5"}, "an amount is a number from 0 up"),
-        ({"requests": -1}, "an amount is a number from 0 up"),
-        ({"requests": True}, "an amount is a number from 0 up"),
+        ({"requests": "5"}, "requests='5': an amount is a whole number from 0 up"),
+        ({"requests": -1}, "requests=-1: an amount is a whole number from 0 up"),
+        ({"requests": True}, "requests=True: an amount is a whole number from 0 up"),
+        ({"requests": 1.5}, "requests=1.5: an amount is a whole number from 0 up"),
+        ({"prompt_tokens": float("nan")}, "prompt_tokens=nan: an amount is a whole number from 0 up"),
+        ({"prompt_tokens": 10**400}, "an amount is a whole number from 0 up"),
+        ({"prompt_tokens": 10**5000}, "an amount is a whole number from 0 up"),
+        ({"cost_usd": float("inf")}, "cost_usd=inf: an amount is a number from 0 up"),
+        ({"cost_usd": "\ud83d"}, "an amount is a number from 0 up"),
+        ({"cost_usd": 10**400}, "an amount is a number from 0 up"),
     ],
 )
 def test_a_wrong_count_says_what_is_right_and_adds_nothing(play: Play, counts: Any, message: str) -> None:
@@ -252,6 +263,53 @@ def test_a_wrong_count_says_what_is_right_and_adds_nothing(play: Play, counts: A
     trial = play(agent)
     assert trial.error is None, trial.error
     assert trial.usage.completion_tokens is None
+
+
+def test_amounts_of_other_kinds_are_taken_for_the_numbers_they_are(play: Play) -> None:
+    def agent(view: Any) -> str:
+        view.usage(requests=np.int64(2), prompt_tokens=812.0, completion_tokens=np.float64(3), cost_usd=Decimal("0.25"))
+        return "stopped"
+
+    trial = play(agent)
+    record = json.loads(trial_to_json(trial, "r", "m"))
+    assert record["status"] == "completed"
+    assert {name: (amount, type(amount)) for name, amount in record["usage"].items()} == {
+        "requests": (2, int),
+        "prompt_tokens": (812, int),
+        "completion_tokens": (3, int),
+        "total_tokens": (None, type(None)),
+        "cost_usd": (0.25, float),
+        "cached_requests": (0, int),
+    }
+
+
+@pytest.mark.parametrize("odd", ["812", -5, float("nan"), True, object(), 10**400])
+def test_what_an_agent_puts_past_the_door_is_an_error_of_its_own(play: Play, odd: Any) -> None:
+    def agent(view: Any) -> str:
+        view._episode.usage.prompt_tokens = odd
+        return "stopped"
+
+    trial = play(agent)
+    assert trial.error is not None
+    assert trial.error.kind == "agent"
+    assert trial.error.message.startswith("the agent's usage cannot be recorded: prompt_tokens=")
+    assert trial_from_json(trial_to_json(trial, "r", "m")) == trial
+
+
+def test_a_clock_that_was_set_back_and_odd_events_lose_nothing(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def agent(view: Any) -> str:
+        monkeypatch.setattr("time.perf_counter", lambda: -5.0)
+        view._episode.note("odd", value={1, 2}, number=10**5000, **{"\ud83d": object})
+        view._episode.events.append("no event at all")
+        return "stopped"
+
+    trial = play(agent)
+    monkeypatch.undo()
+    read = trial_from_json(trial_to_json(trial, "r", "m"))
+    assert (read.status, read.seconds) == ("completed", 0.0)
+    odd = next(event for event in read.events if event["event"] == "odd")
+    assert (odd["value"], odd["number"]) == ("{1, 2}", "(a number of 16610 bits)")  # 5000 x log2(10)
+    assert {"event": "no_event", "value": "'no event at all'"} in read.events
 
 
 # The end ----------------------------------------------------------------------------------------------------------

@@ -95,6 +95,19 @@ def test_report_names_the_line_of_a_bad_record(episem, trusting):
     assert "trials.jsonl line 2: unknown schema 'episem.trial/9'" in result.stderr
 
 
+def test_a_record_that_cannot_be_read_is_named_and_the_rest_is_reported(episem, trusting):
+    records = trusting / "trials.jsonl"
+    lines = records.read_text(encoding="ascii").splitlines(keepends=True)
+    records.write_text("".join([lines[0], lines[1].replace('"turns": ', '"turns": -'), *lines[2:]]), encoding="ascii")
+    result = episem("report", trusting)
+    assert (result.returncode, result.stderr) == (0, "")
+    named = "1 record cannot be read, the first: "
+    assert named in " ".join(result.stdout.split())
+    assert "line 2: turns: Input should be greater than or equal to 0" in " ".join(result.stdout.split())
+    for page in ("report.md", "report.html"):
+        assert "1 record cannot be read" in (trusting / page).read_text(encoding="utf-8")
+
+
 def test_compare(episem, trusting, careful):
     result = episem("compare", trusting, careful)
     assert (result.returncode, result.stderr) == (0, "")

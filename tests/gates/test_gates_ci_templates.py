@@ -106,7 +106,8 @@ def test_a_hasty_agent_is_red_at_the_gate_alone_and_its_report_is_there(tmp_path
     runner = Runner(tmp_path, plays="commit")
     assert service(runner) == ["Gate"], runner.output
     assert "FAILED" in (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert (tmp_path / "whole/report.html").is_file()
+    assert "Critical UCR 100 &gt; 10" in (tmp_path / "whole/report.html").read_text(encoding="utf-8")
+    assert "gates failed" in (tmp_path / "whole/report.md").read_text(encoding="utf-8")
     assert (tmp_path / "gates.xml").is_file()
 
 

@@ -111,6 +111,25 @@ def test_absurd_nesting_is_cut_and_stays_readable(make_trial):
     assert trial_from_json(record).turns == 5
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"turns": 812.0}, "turns: Input should be a valid integer"),
+        ({"seconds": -1.0}, "seconds: Input should be greater than or equal to 0"),
+        ({"usage": Usage(prompt_tokens=True)}, "usage.prompt_tokens: Input should be a valid integer"),
+        ({"outcome": None}, "a completed trial has an outcome and no error"),
+        ({"events": ["x"]}, "events.0: Input should be an instance of dict"),
+    ],
+)
+def test_what_the_reader_would_refuse_is_written_as_an_error_that_says_why(make_trial, path, changes, why):
+    write(path, make_trial(**changes), make_trial(repeat=1))
+    log = read_trials(path)
+    odd, sound = log.trials.values()
+    assert log.unreadable == []
+    assert (odd.status, odd.error) == ("error", TrialError("record", f"the trial cannot be written: {why}"))
+    assert sound == make_trial(repeat=1)
+
+
 # Refusals
 
 

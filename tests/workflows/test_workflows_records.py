@@ -144,10 +144,27 @@ def test_other_damage_is_one_error_that_names_the_line(tmp_path):
         read_workflow_file(tmp_path)
 
 
-def test_a_later_record_replaces_an_earlier_one_of_the_same_agent_and_case(tmp_path):
-    first, again, other = record("lost", DESK), record("lost", ASK, PAY, DONE), record("lost", DESK, agent=RULES)
+def test_of_equal_records_of_one_agent_and_case_the_first_stays(tmp_path):
+    first, again, other = record("lost", DESK), record("lost", DESK, seconds=9.0), record("lost", DESK, agent=RULES)
     save(tmp_path, [first, joint()[0], other, again])
-    assert read_workflow_file(tmp_path)[0] == [again, joint()[0], other]
+    assert read_workflow_file(tmp_path)[0] == [first, joint()[0], other]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_records_of_one_case_that_contradict_each_other_are_refused(tmp_path, turned):
+    both = [record("lost", DESK), record("lost", ASK, PAY, DONE)]
+    path = save(tmp_path, [joint()[0], *(reversed(both) if turned else both)]) / WORKFLOWS_FILE
+    with pytest.raises(EpisemError) as fault:
+        read_workflow_file(tmp_path)
+    assert str(fault.value) == f"{path} line 2 and line 3 contradict each other: two outcomes of some/work/lost"
+
+
+def test_a_record_of_another_run_is_refused(tmp_path):
+    save(tmp_path, [record("lost", DESK, run="run-0")])
+    with pytest.raises(EpisemError, match=r"some/work/lost is of run 'run-0', run\.json is of 'run-1'"):
+        open_workflow_run(tmp_path)
+    replace(header(), merged=["run-0"]).save(tmp_path)
+    assert len(open_workflow_run(tmp_path).records) == 1
 
 
 def test_a_writer_must_be_open(tmp_path):
@@ -258,14 +275,21 @@ def test_shards_are_joined(tmp_path):
     found = merged(tmp_path, (joint()[:1], one), (joint()[1:], two))
     assert found.plan.planned == ["some/work/landed", "some/work/lost"]
     assert [(r.id, r.run) for r in found.records] == [
-        ("some/work/landed", "run of episem/joint"),
-        ("some/work/lost", "run of episem/joint"),
+        ("some/work/landed", "run-1"),
+        ("some/work/lost", "run-1"),
     ]
 
 
 def test_where_two_shards_hold_a_case_the_first_named_stays(tmp_path):
-    found = merged(tmp_path, (joint(), None), ([record("lost", DESK)], None))
-    assert [r.trajectory.verdict.terminal for r in found.records] == ["completed", "completed"]
+    found = merged(tmp_path, (joint(), None), ([record("lost", ASK, PAY, DONE, seconds=9.0)], None))
+    assert [r.seconds for r in found.records] == [0.050, 0.050]
+
+
+def test_shards_that_contradict_each_other_are_refused(tmp_path):
+    with pytest.raises(EpisemError) as fault:
+        merged(tmp_path, (joint(), None), ([record("lost", DESK)], None))
+    one, two = tmp_path / "0", tmp_path / "1"
+    assert str(fault.value) == f"{one} and {two} contradict each other: two outcomes of some/work/lost"
 
 
 def test_shards_of_two_agents_are_not_joined(tmp_path):

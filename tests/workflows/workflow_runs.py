@@ -67,8 +67,7 @@ def header(
     bank = BankId("small", "3", BANK.hash)
     values: dict[str, Any] = {"bank": bank, "agent": agent, "shield": True, "cases": "assignments"}
     workflows = WorkflowPlan(**values | plan, planned=list(planned))
-    name = f"run of {agent}"
-    return RunHeader(name, agent, None, "1.0", "0.1.0", bank, {"repeats": 1}, "0", "2033-01-01", [], workflows)
+    return RunHeader("run-1", agent, None, "1.0", "0.1.0", bank, {"repeats": 1}, "0", "2033-01-01", [], workflows)
 
 
 def run(records: Iterable[WorkflowRecord], about: RunHeader | None = None, torn: bool = False) -> WorkflowRun:

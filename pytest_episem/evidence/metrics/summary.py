@@ -8,7 +8,8 @@
 ``run``            name, model, agent, bank, protocol and plugin version, search seed, start, settings
 ``intervals``      level, draws, seed and unit of resampling
 ``selection``      ``pairs`` (N), their ``domains`` and ``families``, items ``selected``
-``records``        trials, completed, errors, any unanswered, fixed conditions planned and missing, open searches
+``records``        trials, completed, errors, any unanswered, fixed conditions planned and missing, open searches;
+                   if there are any, ``unreadable`` names the lines that are no records
 ``usage``          requests, tokens and cost over all trials; how many trials have unknown tokens or cost
 ``six``            the six core metrics, which are also Table 1
 ``table_7`` …      Tables 7, 8, 9, 10, 11
@@ -119,7 +120,8 @@ def summarize(run: Run, draws: int = DRAWS, seed: int = SEED) -> Summary:
         run=_run(header),
         intervals={"level": 100 * LEVEL, "draws": draws, "seed": seed, "resampled": "families"},
         selection=_selection(tasks),
-        records=_records(tasks, trials, header.repeats),
+        records=_records(tasks, trials, header.repeats)
+        | ({"unreadable": list(run.unreadable)} if run.unreadable else {}),
         usage=_usage(tasks, trials),
         table_7=table_7(tasks),
         figures=figures(tasks, bootstrap, parts),
