@@ -8,7 +8,8 @@ Decisions where the protocol is silent:
 - A last message claims what its ``Disposition:`` line claims; a claim that is refused there is followed by a stop,
   for nothing can come after it. ``escalated`` hands off, naming nothing, where there is somebody, and else stops, as
   does whatever is no such line. Prose is not judged.
-- An agent that says no last word has stopped; the ending's source says how that came.
+- An agent that says no last word has stopped; the ending's source says how that came. Where no answer was the agent's,
+  the judgement says so: that nothing was done is then no choice of its own.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec
+from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec, Unanswered
 from pytest_episem.episode.last_line import disposition_line
-from pytest_episem.errors import EpisemError
+from pytest_episem.errors import EpisemError, NoJudgement
 from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Step, Stop
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.episode import PROPOSALS, Episode
 from pytest_episem.workflows.goal import goal_text
 from pytest_episem.workflows.instruction import INSTRUCTION
 from pytest_episem.workflows.model import Claim
-from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.support import Belief, EmptySupport, Model
 from pytest_episem.workflows.tools import RejectedCall, Toolbox, UnapprovedCall
 from pytest_episem.workflows.verdict import Trajectory
 
@@ -53,12 +54,16 @@ class Judgement:
         faults: what the adjudicator found wrong with that; empty when it stands.
         unapproved: requests that nobody approved; none was carried out.
         invalid: whether some call was rejected by the interface.
+        source: what the ending was read from, where it had to be read.
+        unanswered: why nothing can be said of what the agent would have done.
     """
 
     trajectory: Trajectory
     faults: tuple[str, ...]
     unapproved: tuple[Unapproved, ...] = ()
     invalid: bool = False
+    source: str | None = None
+    unanswered: Unanswered | None = None
 
 
 class Recovery:
@@ -84,6 +89,8 @@ class Recovery:
         self.model = model
         self.unapproved: list[Unapproved] = []
         self._proposals = Episode(model, number, shield=shield, proposals=proposals)
+        self._fault: EmptySupport | None = None
+        self._ended: Ending | None = None
 
     @property
     def belief(self) -> Belief:
@@ -121,7 +128,11 @@ class Recovery:
         except UnapprovedCall as fault:
             self.unapproved.append(Unapproved(turn, name, arguments))
             return Reply({"error": str(fault), "time": self.belief.time}, "unapproved")
-        step = self._proposals.propose(action)
+        try:
+            step = self._proposals.propose(action)
+        except EmptySupport as fault:  # not the agent's business: it must neither see nor swallow it
+            self._fault = fault
+            return Reply({"error": "The conversation has ended."}, action.kind, self._end(Stop(), None))
         refused = step.refused is not None
         return Reply(self._content(step), "refused" if refused else action.kind, self._ending(refused))
 
@@ -137,12 +148,11 @@ class Recovery:
     def _ending(self, refused: bool) -> Ending | None:
         """How it ended if it did: a refused proposal ends it at the deadline, any proposal at the cap."""
         terminal = self._proposals.terminal
-        if terminal is None:
-            return None
-        if terminal != "unknown":
-            return Ending(terminal)
-        late = refused and self.belief.time >= self.model.template.deadline
-        return Ending(terminal, "deadline" if late else "proposals")
+        if terminal is not None:
+            late = refused and self.belief.time >= self.model.template.deadline
+            source = None if terminal != "unknown" else "deadline" if late else "proposals"
+            self._ended = Ending(terminal, source)
+        return self._ended
 
     def finish(self, text: str, said: str | None = None) -> Ending:
         """End with the agent's last message; an adapter may say itself what it means."""
@@ -155,9 +165,9 @@ class Recovery:
         line = disposition_line(text, LAST_WORDS)
         return self._end(Stop(), "text") if line is None else self._end(self._last_word(line), "line")
 
-    def abandon(self, how: Abandonment) -> Ending:
-        """End without a last message: the agent has stopped."""
-        return self._end(Stop(), how)
+    def abandon(self, how: Abandonment, unanswered: Unanswered | None = None) -> Ending:
+        """End without a last message: the agent has stopped; ``unanswered``: why, where it is not the agent's doing."""
+        return self._end(Stop(), how, unanswered)
 
     def _last_word(self, word: str) -> Finish | HandOff | Stop:
         claims: dict[str, Claim] = {"completed": "completed", "withdrawn": "withdrawn"}
@@ -165,18 +175,28 @@ class Recovery:
             return Finish(claims[word])
         return HandOff() if word == "escalated" and self.model.template.handoff is not None else Stop()
 
-    def _end(self, action: Finish | HandOff | Stop, source: str | None) -> Ending:
+    def _end(self, action: Finish | HandOff | Stop, source: str | None, unanswered: Unanswered | None = None) -> Ending:
         for last in (action, Stop()):
             if self._proposals.terminal is None:
                 self._proposals.propose(last)
         assert self._proposals.terminal is not None
-        return Ending(self._proposals.terminal, source)
+        self._ended = Ending(self._proposals.terminal, source, unanswered)
+        return self._ended
 
     def outcome(self, invalid: bool) -> Judgement:
-        """Judge what was done; ``invalid``: some call of the episode was rejected."""
+        """Judge what was done; ``invalid``: some call of the episode was rejected.
+
+        Raises:
+            NoJudgement: a provider answered what its own contract rules out.
+        """
+        if self._fault is not None:
+            raise NoJudgement(str(self._fault))
+        assert self._ended is not None
         trajectory = self._proposals.trajectory()
         faults = tuple(disagreements(self.model.template, trajectory))
-        return Judgement(trajectory, faults, tuple(self.unapproved), invalid)
+        silent = self._ended.source == "unfinished" and len(trajectory.steps) == 1 and not self.unapproved
+        unanswered = self._ended.unanswered or ("silent" if silent and not invalid else None)
+        return Judgement(trajectory, faults, tuple(self.unapproved), invalid, self._ended.source, unanswered)
 
 
 def recovery_of(episode: Any, agent: str) -> Recovery:
