@@ -148,6 +148,8 @@ def test_a_key_is_the_callers_own_or_a_new_one_that_the_answer_names(start):
         ("cards_charge", {**CHARGE, "idempotency_key": ""}, "Invalid arguments for cards_charge: idempotency_key: ''"),
         ("cards_charge_status", {**CHARGE, "eur": 12}, "No approved work has these arguments; there is nothing to ask"),
         ("wait", {"instants": 0}, "Invalid arguments for wait: instants: 0 is less than the minimum of 1."),
+        ("wait", {"instants": 10**40}, "Invalid arguments for wait: instants: 1"),
+        ("hand_off", {"unknown": ["charge"] * 1001}, "The arguments of hand_off are too long; at most 100,000 charac"),
         ("hand_off", {"unknown": ["refund"]}, "Invalid arguments for hand_off: unknown.0: 'refund' is not one of"),
         ("finish", {"claim": "withdrawn"}, "Invalid arguments for finish: claim: 'withdrawn' is not one of"),
     ],
