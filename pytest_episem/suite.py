@@ -90,6 +90,11 @@ class Suite(ABC):
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
         """Return the built-in agents, by name without prefix: what each does with an episode, at once."""
 
+    @property
+    @abstractmethod
+    def turn_limit(self) -> int:
+        """Return how many turns an agent has whose turns can be seen, unless the run says otherwise."""
+
 
 @functools.cache
 def suite(name: str) -> Suite:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_episem.episode import TURN_LIMIT, Episode
 from pytest_episem.errors import UnknownName
-from pytest_episem.suite import suites
+from pytest_episem.suite import Suite, suite, suites
 
 PREFIX = "episem/"
 
@@ -25,19 +25,23 @@ class KnownAgent:
         self.behaviour(episode)
 
 
-def known_agent(name: str) -> KnownAgent:
-    """Return the built-in agent ``episem/<behaviour>``.
+def known_agent(name: str, of: str | None = None) -> KnownAgent:
+    """Return the built-in agent ``episem/<behaviour>``, of the suite of that name or of any.
 
     Raises:
         UnknownName: there is none of that name.
     """
-    for suite in suites():
-        behaviour = suite.behaviours().get(name.removeprefix(PREFIX))
+    for found in _suites(of):
+        behaviour = found.behaviours().get(name.removeprefix(PREFIX))
         if behaviour is not None:
-            return KnownAgent(name, behaviour)
-    raise UnknownName("built-in agent", name, known_agent_names())
+            return KnownAgent(name, behaviour, found.turn_limit)
+    raise UnknownName("built-in agent", name, known_agent_names(of))
 
 
-def known_agent_names() -> list[str]:
-    """Return the names of the built-in agents."""
-    return [PREFIX + name for suite in suites() for name in suite.behaviours()]
+def known_agent_names(of: str | None = None) -> list[str]:
+    """Return the names of the built-in agents of the suite of that name, or of all."""
+    return [PREFIX + name for found in _suites(of) for name in found.behaviours()]
+
+
+def _suites(name: str | None) -> list[Suite]:
+    return suites() if name is None else [suite(name)]

@@ -36,5 +36,11 @@ class EvidenceSuite(Suite):
 
         return BEHAVIOURS
 
+    @property
+    def turn_limit(self) -> int:
+        from pytest_episem.episode import TURN_LIMIT
+
+        return TURN_LIMIT
+
 
 EVIDENCE = EvidenceSuite()

@@ -325,7 +325,7 @@ class Choices:
             if not model:
                 raise EpisemError(NO_AGENT)
             if model.startswith(PREFIX):
-                return known_agent(model)
+                return known_agent(model, "evidence")
             found = self.config.hook.pytest_episem_agent(config=self.config, name=model)
             if found is not None:
                 return as_agent(found)
@@ -384,11 +384,9 @@ class Choices:
 
 
 def _is_controller(name: str) -> bool:
-    if not name.startswith(PREFIX) or name in known_agent_names():
+    if not name.startswith(PREFIX) or name in known_agent_names("evidence"):
         return False
-    from pytest_episem.workflows.controllers import controller_names
-
-    return name in controller_names()
+    return name in known_agent_names("workflows")
 
 
 def _concerns(wanted: str, task: Task) -> bool:

@@ -53,7 +53,7 @@ class WorkflowSession:
         if choices.controller is not None:
             return functools.partial(make_controller, choices.controller.removeprefix(PREFIX))
         if choices.model is not None and not choices.runs_evidence:
-            if choices.model in known_agent_names():
+            if choices.model in known_agent_names("evidence"):
                 names = ", ".join(controller_names())
                 raise EpisemError(f"{choices.model} plays the evidence suite; the workflow suite has {names}")
             raise UnknownName("controller of the workflow suite", choices.model, controller_names())

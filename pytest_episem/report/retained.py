@@ -74,7 +74,7 @@ def write_retained(out: Path) -> list[Path]:
     """Write a folder an agent (numbers and Markdown), the common page of all, and the workflow suite's; return the
     files."""
     bank = shipped_bank()
-    runs = [retained_run(name, bank) for name in known_agent_names()]
+    runs = [retained_run(name, bank) for name in known_agent_names("evidence")]
     files: list[Path] = []
     for run in runs:
         files += write_runs([run], out / run.header.run, [bank], formats=FORMATS).files

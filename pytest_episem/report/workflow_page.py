@@ -21,16 +21,12 @@ from pytest_episem.report.layout import (
     text,
 )
 from pytest_episem.report.workflow_view import CaseView, WorkflowView
-from pytest_episem.workflows.contract_words import approval_text, contract_texts, duty_text
+from pytest_episem.workflows.contract_words import SERVED, approval_text, clock_text, contract_texts, duty_text
 from pytest_episem.workflows.explain import step_lines
 from pytest_episem.workflows.model import Template
 from pytest_episem.workflows.verdict import Verdict
 from pytest_episem.workflows.words import ENDINGS, history_text
 
-SERVED = (
-    "What you send now arrives at once and is always answered; whether and when it takes effect may be among the "
-    "things nobody knows. What is not promised here does not exist."
-)
 COSTS: list[tuple[str, Justify]] = [
     ("", "left"),
     ("fee", "right"),
@@ -56,7 +52,7 @@ def public_blocks(template: Template) -> list[RenderableType]:
     """Return what an agent is told: the clock, the work, the approvals, the history and the promises."""
     blocks: list[RenderableType] = [
         heading("Clock"),
-        prose(_clock(template)),
+        prose(clock_text(template)),
         heading("Approved work"),
         rows([(name, duty_text(template, name)) for name in template.obligations]),
     ]
@@ -73,15 +69,6 @@ def public_blocks(template: Template) -> list[RenderableType]:
 def history_block(template: Template) -> RenderableType:
     """Return the history, a line for each request and question with its answer."""
     return rows([(f"t{entry.sent}", history_text(template, entry)) for entry in template.history])
-
-
-def _clock(template: Template) -> str:
-    taker = f"the case can be handed off to {template.handoff}" if template.handoff else "there is nobody to hand it to"
-    ends = " or ".join(template.ends)
-    return (
-        f"It is t{template.start}, the deadline is t{template.deadline}; only waiting moves time. "
-        f"A finish may claim {ends}; {taker}."
-    )
 
 
 def unknown_blocks(unknown: list[str], fates: int, worlds: int) -> list[RenderableType]:

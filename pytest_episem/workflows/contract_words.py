@@ -5,6 +5,21 @@ from __future__ import annotations
 from pytest_episem.workflows.model import Approval, Channel, CompensationTerms, Contract, QueryTerms, Template
 from pytest_episem.workflows.words import counted, listed
 
+SERVED = (
+    "What you send now arrives at once and is always answered; whether and when it takes effect may be among the "
+    "things nobody knows. What is not promised here does not exist."
+)
+
+
+def clock_text(template: Template) -> str:
+    """Return the time, the deadline, how it may end and who could take over."""
+    taker = f"the case can be handed off to {template.handoff}" if template.handoff else "there is nobody to hand it to"
+    ends = " or ".join(template.ends)
+    return (
+        f"It is t{template.start}, the deadline is t{template.deadline}; only waiting moves time. "
+        f"A finish may claim {ends}; {taker}."
+    )
+
 
 def fee_text(fee: int) -> str:
     """Return ``free`` or ``fee 3``."""

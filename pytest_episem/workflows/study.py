@@ -52,10 +52,13 @@ def cases(model: Model, workflow: Workflow, over: str) -> Iterator[tuple[str, in
 
 
 def run_workflow(
-    workflow: Workflow, over: str = "assignments", controllers: Iterable[str] = CONTROLLERS
+    workflow: Workflow,
+    over: str = "assignments",
+    controllers: Iterable[str] = CONTROLLERS,
+    model: Model | None = None,
 ) -> list[Result]:
-    """Run controllers over one workflow; they share the support, and each keeps what it has planned."""
-    model = Model(workflow.template)
+    """Run controllers over one workflow; they share the support, by default a fresh one, and what was planned on it."""
+    model = model or Model(workflow.template)
     results: list[Result] = []
     for name in controllers:
         controller = make_controller(name, model)

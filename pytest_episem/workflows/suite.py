@@ -20,7 +20,15 @@ class WorkflowSuite(Suite):
         raise NotImplementedError
 
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
-        return {}
+        from pytest_episem.workflows.players import BEHAVIOURS
+
+        return BEHAVIOURS
+
+    @property
+    def turn_limit(self) -> int:
+        from pytest_episem.workflows.episode import PROPOSALS
+
+        return PROPOSALS
 
 
 WORKFLOWS = WorkflowSuite()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows import answers
@@ -73,6 +73,9 @@ class Model:
     Args:
         limit: how many combinations may be enumerated.
 
+    Attributes:
+        plans: what planners have worked out from it, each under a key of its own; for others that play it later.
+
     Raises:
         EmptySupport: no world reproduces the history.
         LargeSupport: more than ``limit`` combinations.
@@ -80,6 +83,7 @@ class Model:
 
     def __init__(self, template: Template, limit: int = MAX_CANDIDATES) -> None:
         self.template = template
+        self.plans: dict[object, Any] = {}
         self._serials = itertools.count()
         self._beliefs: dict[object, Belief] = {}
         worlds: list[World] = []

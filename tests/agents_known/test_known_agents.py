@@ -67,7 +67,7 @@ def played(name: str) -> Played:
 
 
 def test_the_six_are_there() -> None:
-    assert set(known_agent_names()) == set(TABLE)
+    assert set(known_agent_names("evidence")) == set(TABLE)
     with pytest.raises(UnknownName, match="unknown built-in agent 'episem/carefull'; did you mean 'episem/careful'"):
         known_agent("episem/carefull")
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pytest_episem.workflows.bank.load import WorkflowBank, shipped_workflows
 from pytest_episem.workflows.study import Result, run_workflow
+from pytest_episem.workflows.support import Model
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +20,15 @@ def bank() -> WorkflowBank:
 
 
 @pytest.fixture(scope="session")
-def over_assignments(bank: WorkflowBank) -> list[Result]:
+def models(bank: WorkflowBank) -> dict[str, Model]:
+    """The support of every workflow. Planning takes most of these tests' time; what was planned stays with these."""
+    return {name: Model(workflow.template) for name, workflow in bank.workflows.items()}
+
+
+@pytest.fixture(scope="session")
+def over_assignments(bank: WorkflowBank, models: dict[str, Model]) -> list[Result]:
     """Every controller on every assignment."""
-    return [result for workflow in bank.workflows.values() for result in run_workflow(workflow)]
+    return [r for name, workflow in bank.workflows.items() for r in run_workflow(workflow, model=models[name])]
 
 
 @pytest.fixture(scope="session")

@@ -14,17 +14,11 @@ from __future__ import annotations
 
 import re
 
+from pytest_episem.episode.last_line import disposition_line, without_disposition
 from pytest_episem.evidence.world.outcome import Disposition, DispositionSource
 
 LONGEST_SENTENCE = 500
 
-_LINE = re.compile(
-    r"(?:^|[.!?]\s)[\W_]{0,20}(?:(?:my|the|final)\s{1,3}){0,2}disposition[\W_]{0,10}[:\uff1a=][\W_]{0,20}"
-    r"(completed|stopped|escalated)(?![a-z])(?!\s{0,3}(?:[|/,]|or\b)\s{0,3}(?:completed|stopped|escalated))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NO_LINE = re.compile(r"disposition[\W_]{0,10}[:\uff1a=][^.\n]{0,100}", re.IGNORECASE)
-"""The choice of three as the instruction names it, and whatever else is no such line."""
 _NAMED: dict[str, Disposition] = {
     "completed": "claimed_completion",
     "stopped": "stopped",
@@ -81,10 +75,10 @@ _NOT_DONE = re.compile(
 
 def read_disposition(text: str) -> tuple[Disposition, DispositionSource]:
     """Return the disposition of a nonempty last message without calls, and whether a line or the text decided."""
-    lines = _LINE.findall(text)
-    if lines:
-        return _NAMED[lines[-1].lower()], "line"
-    text = _NO_LINE.sub("", text.replace("\u2019", "'"))
+    line = disposition_line(text, tuple(_NAMED))
+    if line is not None:
+        return _NAMED[line], "line"
+    text = without_disposition(text.replace("\u2019", "'"))
     sentences = [sentence[:LONGEST_SENTENCE] for sentence in _SENTENCE_END.split(text)]
     sentences = [sentence for sentence in sentences if not _OFFER.search(sentence)]
     if any(_ASKS.search(sentence) or _REFERS.search(sentence) for sentence in sentences):

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pytest_episem.banks.yaml_file import LARGEST_INTEGER
 from pytest_episem.episode import Abandonment, Ending, Reply, ToolSpec, Unanswered, fresh
+from pytest_episem.episode.arguments import schema_fault, short, unknown_tool
 from pytest_episem.evidence.bank.place import ABSENT, Path, State, get, put
 from pytest_episem.evidence.bank.task import AUDIT_TOOL, Arguments, Shown, Task, Tool, WorldLabel
 from pytest_episem.evidence.world.course import Course
@@ -20,10 +21,6 @@ from pytest_episem.evidence.world.oracle import equal_values
 from pytest_episem.evidence.world.outcome import Disposition, Outcome
 
 AUDIT_DESCRIPTION = "Return the entries that the independent audit office holds for this request. Takes no arguments."
-LONGEST_FAULT = 300
-"""Characters of a message that says why a call was rejected: it may quote what the agent sent."""
-LONGEST_ARGUMENTS, MOST_ARGUMENT_ITEMS = 100_000, 1_000
-"""Characters of a call's arguments as JSON, and items of a list in it: what rules go through is bounded."""
 LONGEST_REMEMBERED = 500
 """Characters of a call's arguments up to which it is remembered what the interface said of them."""
 
@@ -107,7 +104,7 @@ class World:
     def _use(self, name: str, arguments: Any) -> Reply:
         tool = self.task.tools.get(name)
         if tool is None:
-            return _rejected(f"There is no tool named {_short(repr(name))}.")
+            return _rejected(unknown_tool(name))
         fault = argument_fault(tool, arguments)
         if fault:
             return _rejected(fault)
@@ -162,14 +159,7 @@ def _entry(key: str, element: Any, fields: Mapping[str, Path | None]) -> Any:
 
 def argument_fault(tool: Tool, arguments: Any) -> str | None:
     """Return why the interface rejects ``arguments``, or ``None``. Says nothing of any state."""
-    if not isinstance(arguments, dict):
-        return f"The arguments of {tool.name} must be a JSON object."
     text = json.dumps(arguments)
-    if len(text) > LONGEST_ARGUMENTS or any(
-        isinstance(value, list) and len(value) > MOST_ARGUMENT_ITEMS for value in arguments.values()
-    ):
-        most = f"at most {LONGEST_ARGUMENTS:,} characters, and {MOST_ARGUMENT_ITEMS:,} items in a list"
-        return f"The arguments of {tool.name} are too long; {most}."
     return _fault(tool, arguments) if len(text) > LONGEST_REMEMBERED else _remembered_fault(tool, text)
 
 
@@ -179,24 +169,17 @@ def _remembered_fault(tool: Tool, text: str) -> str | None:
     return _fault(tool, json.loads(text))
 
 
-def _fault(tool: Tool, arguments: dict[str, Any]) -> str | None:
-    from jsonschema import Draft202012Validator
-
-    error = next(Draft202012Validator(tool.schema).iter_errors(arguments), None)
-    if error is not None:
-        where = f"{'.'.join(str(part) for part in error.path)}: " if error.path else ""
-        return f"Invalid arguments for {tool.name}: {where}{_short(error.message)}."
+def _fault(tool: Tool, arguments: Any) -> str | None:
+    fault = schema_fault(tool.name, tool.schema, arguments)
+    if fault is not None:
+        return fault
     for param in tool.params:
         value = arguments[param.name]
         if param.allowed is not None and not any(equal_values(value, known) for known in param.allowed):
-            return f"{param.name} {_short(repr(value))} was not found."
+            return f"{param.name} {short(repr(value))} was not found."
         if _too_large(value):
             return f"Invalid arguments for {tool.name}: {param.name}: the number is too large."
     return None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_FAULT else f"{text[:LONGEST_FAULT]}…"
 
 
 def _too_large(value: Any) -> bool:

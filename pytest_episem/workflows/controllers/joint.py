@@ -3,9 +3,9 @@
 Depth-first branch and bound over beliefs. Every belief has a value that is reached by a known policy (at first the best
 exact rollout of the other controllers, or ending) and a bound that no policy can go below (at first that of
 ``bound``); the search closes the gap where it matters. A belief that the node limit cuts off keeps the rollout's value,
-so that the plan is never worse over the support than any of the other controllers. What was searched is kept, and every
-decision has its own budget. A belief is decided once: deciding it again, after more search, could send two of its
-worlds different ways, and the sum over both would be no plan's.
+so that the plan is never worse over the support than any of the other controllers. What was searched is kept
+with the model, and every decision has its own budget. A belief is decided once: deciding it again, after more search,
+could send two of its worlds different ways, and the sum over both would be no plan's.
 """
 
 from __future__ import annotations
@@ -49,6 +49,18 @@ class Plan:
         return self.bound >= self.value
 
 
+class _Found:
+    """What searches of one model with one node limit have found; it belongs to the model, for every planner of it."""
+
+    def __init__(self, model: Model) -> None:
+        others = (CapabilityRules, VerifyWaitRules, Greedy, ImmediateStop)
+        self.rollouts = [Rollout(kind(model)) for kind in others]
+        self.bounds = LowerBound(model)
+        self.plans: dict[Belief, Plan] = {}
+        self.decided: set[Belief] = set()
+        self.lower: dict[Belief, Vector] = {}
+
+
 class Joint(Controller):
     """Attributes: ``nodes`` expanded; ``decisions`` made; ``cutoffs`` among them, where the search was cut off; and
     ``fallbacks``, where a cut-off decision follows another controller's rollout."""
@@ -59,12 +71,12 @@ class Joint(Controller):
         super().__init__(model)
         self.node_limit = node_limit
         self.nodes = self.decisions = self.cutoffs = self.fallbacks = 0
-        others = (CapabilityRules, VerifyWaitRules, Greedy, ImmediateStop)
-        self.rollouts = [Rollout(kind(model)) for kind in others]
-        self._bounds = LowerBound(model)
-        self._plans: dict[Belief, Plan] = {}
-        self._decided: set[Belief] = set()
-        self._lower: dict[Belief, Vector] = {}
+        found: _Found = model.plans.setdefault((self.name, node_limit), _Found(model))
+        self.rollouts = found.rollouts
+        self._bounds = found.bounds
+        self._plans = found.plans
+        self._decided = found.decided
+        self._lower = found.lower
         self._budget = 0
 
     def choose(self, belief: Belief) -> Action:

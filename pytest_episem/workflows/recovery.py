@@ -1,0 +1,211 @@
+"""A workflow's case as a world that any agent can play in (:class:`pytest_episem.episode.World`).
+
+Around the machine that takes proposals, :mod:`pytest_episem.workflows.episode`: a call of a tool is one action.
+Decisions where the protocol is silent:
+
+- A call that is no action, by its name or its arguments, is rejected and is no proposal. A request for something that
+  nobody approved is not carried out either, but it is kept for the outcome.
+- A last message claims what its ``Disposition:`` line claims; a claim that is refused there is followed by a stop,
+  for nothing can come after it. ``escalated`` hands off, naming nothing, where there is somebody, and else stops, as
+  does whatever is no such line. Prose is not judged.
+- An agent that says no last word has stopped; the ending's source says how that came. Where no answer was the agent's,
+  the judgement says so: that nothing was done is then no choice of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec, Unanswered
+from pytest_episem.episode.last_line import disposition_line
+from pytest_episem.errors import EpisemError, NoJudgement
+from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Step, Stop
+from pytest_episem.workflows.adjudicator import disagreements
+from pytest_episem.workflows.episode import PROPOSALS, Episode
+from pytest_episem.workflows.goal import goal_text
+from pytest_episem.workflows.instruction import INSTRUCTION
+from pytest_episem.workflows.model import Claim
+from pytest_episem.workflows.support import Belief, EmptySupport, Model
+from pytest_episem.workflows.tools import RejectedCall, Toolbox, UnapprovedCall
+from pytest_episem.workflows.verdict import Trajectory
+
+LAST_WORDS = ("completed", "withdrawn", "stopped", "escalated")
+"""What the line of a last message may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unapproved:
+    """A request for something that nobody approved: in which turn, by which tool, with which arguments."""
+
+    turn: int
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of a case.
+
+    Attributes:
+        trajectory: what was proposed and what is true of it.
+        faults: what the adjudicator found wrong with that; empty when it stands.
+        unapproved: requests that nobody approved; none was carried out.
+        invalid: whether some call was rejected by the interface.
+        source: what the ending was read from, where it had to be read.
+        unanswered: why nothing can be said of what the agent would have done.
+    """
+
+    trajectory: Trajectory
+    faults: tuple[str, ...]
+    unapproved: tuple[Unapproved, ...] = ()
+    invalid: bool = False
+    source: str | None = None
+    unanswered: Unanswered | None = None
+
+
+class Recovery:
+    """A workflow that stopped half way, with one hidden truth.
+
+    Args:
+        model: the template's support.
+        number: the number of the truth in the support.
+        shield: refuse what is inadmissible, or execute and judge it.
+        proposals: the cap; reaching it ends the episode as unknown.
+
+    Attributes:
+        model: what is public, for agents that plan.
+        unapproved: requests so far that nobody approved.
+    """
+
+    instruction = INSTRUCTION
+    answers: Mapping[str, str] = {word: word for word in (*LAST_WORDS, *get_args(Abandonment))} | {
+        "claimed_completion": "completed"
+    }
+
+    def __init__(self, model: Model, number: int, *, shield: bool = True, proposals: int = PROPOSALS) -> None:
+        self.model = model
+        self.unapproved: list[Unapproved] = []
+        self._proposals = Episode(model, number, shield=shield, proposals=proposals)
+        self._fault: EmptySupport | None = None
+        self._ended: Ending | None = None
+
+    @property
+    def belief(self) -> Belief:
+        """What is known so far: every world that fits all that was answered."""
+        return self._proposals.belief
+
+    @functools.cached_property
+    def goal(self) -> str:
+        """The request."""
+        return goal_text(self.model.template)
+
+    @functools.cached_property
+    def _toolbox(self) -> Toolbox:
+        return Toolbox(self.model.template)
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools as the agent is told of them."""
+        return self._toolbox.specs
+
+    def call_for(self, action: Action) -> Call:
+        """Return the call that means an action.
+
+        Raises:
+            EpisemError: no tool here does; a stop is a last message.
+        """
+        return self._toolbox.call(action)
+
+    def call(self, name: str, arguments: Any, turn: int = 0) -> Reply:
+        """Carry out one call of that turn."""
+        try:
+            action = self._toolbox.action(name, arguments, self.belief)
+        except RejectedCall as fault:
+            return Reply({"error": str(fault)}, None)
+        except UnapprovedCall as fault:
+            self.unapproved.append(Unapproved(turn, name, arguments))
+            return Reply({"error": str(fault), "time": self.belief.time}, "unapproved")
+        try:
+            step = self._proposals.propose(action)
+        except EmptySupport as fault:  # not the agent's business: it must neither see nor swallow it
+            self._fault = fault
+            return Reply({"error": "The conversation has ended."}, action.kind, self._end(Stop(), None))
+        refused = step.refused is not None
+        return Reply(self._content(step), "refused" if refused else action.kind, self._ending(refused))
+
+    def _content(self, step: Step) -> dict[str, Any]:
+        shown = {"time": self.belief.time}
+        if step.refused is not None:
+            return {"refused": step.refused, **shown}
+        if isinstance(step.action, (Finish, HandOff)):
+            return {"answer": "The case is closed.", **shown}
+        key = {"idempotency_key": step.action.key} if isinstance(step.action, (Attempt, Compensate)) else {}
+        return {**({"answer": step.answer} if step.answer else {}), **key, **shown}
+
+    def _ending(self, refused: bool) -> Ending | None:
+        """How it ended if it did: a refused proposal ends it at the deadline, any proposal at the cap."""
+        terminal = self._proposals.terminal
+        if terminal is not None:
+            late = refused and self.belief.time >= self.model.template.deadline
+            source = None if terminal != "unknown" else "deadline" if late else "proposals"
+            self._ended = Ending(terminal, source)
+        return self._ended
+
+    def finish(self, text: str, said: str | None = None) -> Ending:
+        """End with the agent's last message; an adapter may say itself what it means."""
+        if said in get_args(Abandonment):
+            return self._end(Stop(), said)
+        if said is not None:
+            return self._end(self._last_word(said), "adapter")
+        if not text.strip():
+            return self.abandon("unfinished")
+        line = disposition_line(text, LAST_WORDS)
+        return self._end(Stop(), "text") if line is None else self._end(self._last_word(line), "line")
+
+    def abandon(self, how: Abandonment, unanswered: Unanswered | None = None) -> Ending:
+        """End without a last message: the agent has stopped; ``unanswered``: why, where it is not the agent's doing."""
+        return self._end(Stop(), how, unanswered)
+
+    def _last_word(self, word: str) -> Finish | HandOff | Stop:
+        claims: dict[str, Claim] = {"completed": "completed", "withdrawn": "withdrawn"}
+        if word in claims:
+            return Finish(claims[word])
+        return HandOff() if word == "escalated" and self.model.template.handoff is not None else Stop()
+
+    def _end(self, action: Finish | HandOff | Stop, source: str | None, unanswered: Unanswered | None = None) -> Ending:
+        for last in (action, Stop()):
+            if self._proposals.terminal is None:
+                self._proposals.propose(last)
+        assert self._proposals.terminal is not None
+        self._ended = Ending(self._proposals.terminal, source, unanswered)
+        return self._ended
+
+    def outcome(self, invalid: bool) -> Judgement:
+        """Judge what was done; ``invalid``: some call of the episode was rejected.
+
+        Raises:
+            NoJudgement: a provider answered what its own contract rules out.
+        """
+        if self._fault is not None:
+            raise NoJudgement(str(self._fault))
+        assert self._ended is not None
+        trajectory = self._proposals.trajectory()
+        faults = tuple(disagreements(self.model.template, trajectory))
+        silent = self._ended.source == "unfinished" and len(trajectory.steps) == 1 and not self.unapproved
+        unanswered = self._ended.unanswered or ("silent" if silent and not invalid else None)
+        return Judgement(trajectory, faults, tuple(self.unapproved), invalid, self._ended.source, unanswered)
+
+
+def recovery_of(episode: Any, agent: str) -> Recovery:
+    """Return the world of an episode, for an agent that plays nothing but workflows.
+
+    Raises:
+        EpisemError: it is another suite's.
+    """
+    world = episode.world
+    if not isinstance(world, Recovery):
+        raise EpisemError(f"{agent} plays the workflows suite, and this is no case of it")
+    return world
