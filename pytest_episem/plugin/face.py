@@ -408,7 +408,7 @@ class Face:
         stopped = session.shouldstop or session.shouldfail
         if not stopped and session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
             stopped = "interrupted"
-        return [*self.log.complaints(), *([printable(stopped)] if stopped else [])]
+        return list(dict.fromkeys([*self.log.complaints(), *([printable(stopped)] if stopped else [])]))
 
     def pytest_unconfigure(self) -> None:
         if self.worker_input is None:

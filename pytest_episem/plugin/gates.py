@@ -189,6 +189,7 @@ class GateKeeper(GateCategory):
         """Start nothing more once the run has cost what it may; what is missing then fails every gate."""
         reason = self.face.log.overspent()
         if reason and len(self._finished) < self.face.log.items:
+            self.face.rollouts.close()
             for name in ("session", "dsession"):
                 plugin: Any = self.config.pluginmanager.get_plugin(name)
                 if plugin is not None and not plugin.shouldstop:
@@ -322,10 +323,8 @@ class GateKeeper(GateCategory):
         if missing:
             found.append(f"{len(missing):,} collected conditions have no record, the first: {missing[0]}")
         stopped = session is not None and (session.shouldstop or session.shouldfail)
-        if stopped:
+        if stopped and printable(stopped) not in found:
             found.append(printable(stopped))
-        elif self.face.log.unwritable:
-            found.append(printable(self.face.log.unwritable))
         return found
 
     def _publish(self, result: GateResult) -> None:

@@ -172,6 +172,8 @@ class Rollouts:
             return
         if stopped.kind not in ("agent", LIMIT) and not self.choices.in_worker:
             pytest.exit(fit_to_print(f"episem: {stopped.message}"), returncode=pytest.ExitCode.USAGE_ERROR)
+        if stopped.kind == LIMIT:
+            self.close()  # here, and not while pytest draws the end: what is paid for comes in first
         session: Any = self.choices.config.pluginmanager.get_plugin("session")
         reason = fit_to_print(stopped.message if stopped.kind == LIMIT else f"episem: {stopped.message}")
         session.shouldstop = session.shouldstop or printable(reason)

@@ -116,6 +116,7 @@ class RunLog:
             differences = mismatch(old.header, self._header_to_resume(old.header))
             if differences:
                 raise EpisemError(f"cannot resume {self._resumed}: {'; '.join(differences)}")
+            self._check_writable()
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
             self._completed |= self.recorded.keys()
@@ -141,6 +142,9 @@ class RunLog:
                     f"{chosen} holds {name} but no {RUN_FILE}: nobody can tell whose records these are; move the file "
                     "away, or name another directory"
                 )
+        self._check_writable()
+
+    def _check_writable(self) -> None:
         if not runs_nothing(self.choices.config):
             check_writable(self.directory, (RUN_FILE, *RECORD_FILES))
 
@@ -283,7 +287,7 @@ class RunLog:
     def add(self, trial: Trial) -> None:
         """Write a trial that finished in this process."""
         self._spend(asdict(trial.usage), trial.events)
-        with self._writing():
+        with self._writing(trial.condition):
             if self._is_new(trial.condition, trial.completed):
                 self._open().write(trial)
 
@@ -298,17 +302,20 @@ class RunLog:
             self.played(record["model"])
             self._spend(record["usage"], record["events"])
             names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
-            with self._writing():
+            with self._writing(Condition(*names)):
                 if self._is_new(Condition(*names), record["status"] == "completed"):
                     whole = line if record["run"] == self.run else dump_json({**record, "run": self.run})
                     self._open().write_json(whole)
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, condition: Condition | None = None) -> Iterator[None]:
         """Keep a disk that is full from ending the session with a traceback: what is written stays, and it stops."""
         try:
             yield
         except OSError as fault:
+            if condition is not None:  # it has no record
+                self._seen.discard(condition)
+                self._completed.discard(condition)
             whole = (self.directory / RUN_FILE).exists()
             again = f"with --episem-resume {self._named}" if whole else "by running it again"
             self.unwritable = self.unwritable or (
@@ -435,7 +442,8 @@ class RunLog:
         for writer in (self._writer, self._workflow_writer):
             if writer is not None and writer.check() and writer.path.name not in self._foreign:
                 self._foreign.append(writer.path.name)
-        return [f"somebody else wrote into {name} while the session ran" for name in self._foreign]
+        found = [f"somebody else wrote into {name} while the session ran" for name in self._foreign]
+        return [*found, self.unwritable] if self.unwritable else found
 
     @property
     def holds_records(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.files import check_regular
 from pytest_episem.scrub import without_known_secrets
 
 _PROBE = ".episem-probe"
@@ -48,6 +49,7 @@ def check_writable(directory: Path, names: Iterable[str]) -> None:
         for path in (directory / name for name in names):
             where = path
             if path.exists():
+                check_regular(path)  # opening a pipe would wait for ever
                 path.open("ab").close()
         where = directory
         probe.write_bytes(bytes(_ROOM))
