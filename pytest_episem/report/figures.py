@@ -400,7 +400,7 @@ def figure_6(runs: Named) -> Figure | None:
 def figure_7(runs: Named) -> Figure | None:
     """Recovery workflows."""
     note = "Unsafe world with the audit source at hand: what came first, the commit or the query, and what followed."
-    return _partition(runs, "7", "Figure 7: workflows with the audit source", note, words.RECOVERY, "recovery")
+    return _partition(runs, "7", "Figure 7: outcomes with the audit source", note, words.RECOVERY, "recovery")
 
 
 def figure_8(runs: Named) -> Figure | None:

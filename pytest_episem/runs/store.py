@@ -340,7 +340,7 @@ class TrialLog:
 
 
 def refuse_contradiction(one: Trial, where: str, other: Trial, there: str) -> None:
-    """Refuse two completed trials of one condition with unequal workflows: nobody can tell which of them counts.
+    """Refuse two completed trials of one condition with unequal outcomes: nobody can tell which of them counts.
 
     Raises:
         EpisemError: naming the condition and where both stand.
@@ -352,7 +352,7 @@ def refuse_contradiction(one: Trial, where: str, other: Trial, there: str) -> No
 def rank(trial: Trial) -> int:
     """The key rule: of two trials of one condition the higher rank stays, at equal rank the first.
 
-    Completed beats error; among completed ones, whose workflows are equal, that which a boundary search used beats the
+    Completed beats error; among completed ones, whose outcomes are equal, that which a boundary search used beats the
     rest.
     """
     if not trial.completed:
