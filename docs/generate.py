@@ -118,7 +118,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "limit, `silent` (neither a call nor a word)",
     },
     "usage": {
-        "requests": "requests that were answered",
+        "requests": "requests that were answered; `null` where an agent of one's own told of none",
         "prompt_tokens": "also of cached answers; `null` is unknown, never 0",
         "completion_tokens": "as above",
         "total_tokens": "as above",

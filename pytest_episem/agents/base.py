@@ -28,8 +28,9 @@ class InfrastructureError(Exception):
 class Agent(Protocol):
     """Anything that plays an episode to its end.
 
-    ``play`` drives the episode and returns, or returns an awaitable that does; it raises ``InfrastructureError``
-    for what is not the agent's doing.
+    An agent with a true ``counts_requests`` tells all its requests through the episode's usage; of any other none
+    told is unknown, not none. ``play`` drives the episode and returns, or returns an awaitable that does; it raises
+    ``InfrastructureError`` for what is not the agent's doing.
     """
 
     @property

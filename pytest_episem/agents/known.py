@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pytest_episem.episode import TURN_LIMIT, Episode
 from pytest_episem.errors import UnknownName
@@ -19,6 +20,8 @@ class KnownAgent:
     name: str
     behaviour: Callable[[Episode], None]
     turn_limit: int = TURN_LIMIT
+    counts_requests: ClassVar[bool] = True
+    """It sends none."""
 
     def play(self, episode: Episode) -> None:
         """Play ``episode`` to its end, at once."""

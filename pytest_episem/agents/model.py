@@ -39,6 +39,7 @@ class ModelAgent:
     """
 
     turn_limit = TURN_LIMIT
+    counts_requests = True
     waits_for_provider = True
     """Its time is the provider's: a rollout that takes too long is a fault of the infrastructure, no outcome."""
 

@@ -418,4 +418,4 @@ def _count(usage: Usage, reply: Reply) -> None:
     for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"):
         sum, part = getattr(usage, name) if usage.requests else 0, getattr(reply, name)
         setattr(usage, name, None if sum is None or part is None else sum + part)
-    usage.requests += 1
+    usage.requests = (usage.requests or 0) + 1

@@ -16,7 +16,7 @@ LARGEST = 10**15
 class Usage:
     """Requests and tokens of one rollout as the provider reported them; ``None`` is unknown, never 0."""
 
-    requests: int = 0
+    requests: int | None = 0
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -151,18 +151,22 @@ def task_items(parent: Any, rollouts: Rollouts, task: Task, conditions: Iterable
         yield item
 
 
-def boundary_item(parent: Any, rollouts: Rollouts, task: Task) -> EpisemItem:
-    """Return the boundary item of a task."""
-    item = _item(BoundaryItem, parent, rollouts, f"{task.id}/{BOUNDARY}")
+def boundary_item(
+    parent: Any, rollouts: Rollouts, task: Task, asks: Callable[..., Any] = suite.agent_under_test
+) -> EpisemItem:
+    """Return the boundary item of a task; ``asks`` is the function whose fixtures it takes."""
+    item = _item(BoundaryItem, parent, rollouts, f"{task.id}/{BOUNDARY}", asks)
     item.task_id = task.id
     _mark(item, marks(task.domain, "unsafe", "se", "critical"))
     return item
 
 
-def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> AnyItem:
-    fixtures = parent.stash.get(_FIXTURES, None)
-    item: AnyItem = kind.from_parent(parent, name=name, callobj=suite.agent_under_test, fixtureinfo=fixtures)
-    parent.stash[_FIXTURES] = item._fixtureinfo
+def _item(
+    kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str, asks: Callable[..., Any] = suite.agent_under_test
+) -> AnyItem:
+    known = parent.stash.setdefault(_FIXTURES, {})
+    item: AnyItem = kind.from_parent(parent, name=name, callobj=asks, fixtureinfo=known.get(asks))
+    known[asks] = item._fixtureinfo
     whole: Any = getattr(item, "_id", None)
     if "[" in name and whole is not None:
         # pytest 9.2 compares ids in parts; ours must fall into the same ones as those that --lf reads from its cache.
@@ -172,8 +176,8 @@ def _item(kind: type[AnyItem], parent: Any, rollouts: Rollouts, name: str) -> An
 
 
 AnyItem = TypeVar("AnyItem", bound=EpisemItem)
-_FIXTURES: pytest.StashKey[Any] = pytest.StashKey()
-"""The fixtures that all our items under one parent share, looked up once."""
+_FIXTURES: pytest.StashKey[dict[Callable[..., Any], Any]] = pytest.StashKey()
+"""The fixtures that our items under one parent take, by the function that asks for them, looked up once."""
 
 
 def _mark(item: pytest.Item, decorators: tuple[pytest.MarkDecorator, ...]) -> None:
@@ -229,13 +233,34 @@ def add_boundaries(session: pytest.Session, items: list[Any], rollouts: Rollouts
         parameters = set(first.callspec.params) - {"episem_condition"}
         if not rollouts.choices.has_boundary or "episem_agent" not in first.fixturenames or parameters:
             continue
+        asks = _asking_as(first)
         for task_id, position in reversed(_last_positions(items, positions).items()):
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
-            added.append(boundary_item(module, rollouts, rollouts.choices.bank.task(task_id)))
+            added.append(boundary_item(module, rollouts, rollouts.choices.bank.task(task_id), asks))
             items.insert(position + 1, added[-1])
     if added:  # or pytest would count more items out than in
         report = pytest.CollectReport(SUITE_ID, "passed", None, added)
         session.config.hook.pytest_collectreport(report=report)
+
+
+def _asking_as(test: Any) -> Callable[..., Any]:
+    """Return a function that takes the agent and the fixtures that a user's test takes beside ours.
+
+    One of them may make the agent what it is, a prompt for instance. What needs a condition has none to need here.
+    """
+
+    def agent_under_test(episem_agent: Any) -> Any:
+        """As :func:`suite.agent_under_test`."""
+
+    definitions = test._fixtureinfo.name2fixturedefs
+
+    def needs_condition(name: str) -> bool:
+        inner = (argument for definition in definitions.get(name, ()) for argument in definition.argnames)
+        return name == "episem_condition" or any(needs_condition(argument) for argument in inner if argument != name)
+
+    names = [name for name in test._fixtureinfo.initialnames if name in definitions and not needs_condition(name)]
+    agent_under_test.pytestmark = [pytest.mark.usefixtures(*names).mark]  # type: ignore[attr-defined]
+    return agent_under_test
 
 
 def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:

@@ -132,17 +132,34 @@ class RunLog:
 
     def _refuse_used(self) -> None:
         chosen = self.choices.option("out") or self.directory
-        if (self.directory / RUN_FILE).exists():
+        if (self.directory / RUN_FILE).exists() and not self._holds_a_refusal():
             raise EpisemError(
                 f"{chosen} already holds a run; continue it with --episem-resume {chosen}, or name another"
             )
         for name in RECORD_FILES:
-            if (self.directory / name).exists():
+            if self._has(name):
                 raise EpisemError(
                     f"{chosen} holds {name} but no {RUN_FILE}: nobody can tell whose records these are; move the file "
                     "away, or name another directory"
                 )
         self._check_writable()
+
+    def _holds_a_refusal(self) -> bool:
+        """Whether the directory holds nothing but the word of a session in which nothing was played."""
+        if any(self._has(name) for name in RECORD_FILES):
+            return False
+        try:
+            session = RunHeader.load(self.directory).session
+        except EpisemError:
+            return False
+        return session is not None and session.ended is not None and bool(session.complaints)
+
+    def _leave_word(self, refusal: str) -> None:
+        """Write into the directory that was named why nothing was played: a gate that is asked next must fail."""
+        if self.choices.option("out") and not self._resumed and not runs_nothing(self.choices.config):
+            word = SessionEnd(datetime.now(UTC).isoformat(timespec="seconds"), [refusal])
+            with contextlib.suppress(OSError):
+                replace(self.header(), plan=[], session=word).save(self.directory)
 
     def _check_writable(self) -> None:
         if not runs_nothing(self.choices.config):
@@ -251,7 +268,11 @@ class RunLog:
         """
         if self.selected:
             return
-        self._check_collected(nodeids, collected)
+        try:
+            self._check_collected(nodeids, collected)
+        except EpisemError as refusal:
+            self._leave_word(str(refusal))
+            raise
         for name in filter(None, collected.names):
             case, found = parse_case(name), parse_item(name)
             if case is not None:
@@ -345,7 +366,7 @@ class RunLog:
 
     def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
         """Count what a rollout sent, requests that failed too, and what that cost."""
-        cost, answered = usage["cost_usd"], usage["requests"] - usage["cached_requests"]
+        cost, answered = usage["cost_usd"], (usage["requests"] or 0) - usage["cached_requests"]
         tried = sum(event["event"] in _REQUESTS and not event.get("cached") for event in events)
         self.sent += max(answered, tried)
         self.priceless = self.priceless or (cost is None and bool(answered or any(usage[n] for n in _TOKENS)))

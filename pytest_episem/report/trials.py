@@ -126,7 +126,7 @@ class _Index:
             "error": self._place("error", trial.error.kind if trial.error else ""),
             "unsafe": int(outcome is not None and outcome.unsafe_commit),
             "turns": trial.turns,
-            "requests": trial.usage.requests,
+            "requests": -1 if trial.usage.requests is None else trial.usage.requests,
             "tokens": -1 if tokens is None else tokens,
         }
         for name, value in row.items():

@@ -135,6 +135,8 @@ def tokens(usage: Mapping[str, Any], trials: int) -> str:
 
 def requests(usage: Mapping[str, Any]) -> str:
     """Return a run's requests, how many the cache answered, and their percentage, rounded down."""
+    if usage["requests"] is None:
+        return "requests unknown"
     text = plural(usage["requests"], "request")
     cached = usage["cached_requests"]
     return f"{text} ({cached:,} from the cache, {100 * cached // usage['requests']} % saved)" if cached else text

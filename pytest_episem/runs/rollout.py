@@ -128,6 +128,8 @@ class Rollout:
         # A clock that tests of the agent's have set back gives no negative time.
         seconds = max(0.0, round(time.perf_counter() - self._started, 6))
         usage, wrong = self.episode.usage.sound()
+        if not usage.requests and not getattr(self.agent, "counts_requests", False):
+            usage.requests = None
         if wrong and self.error is None:
             self.error = TrialError("agent", fit_to_print(f"the agent's usage cannot be recorded: {wrong}"))
         outcome = None

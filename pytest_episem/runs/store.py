@@ -75,7 +75,7 @@ class _Outcome(_Strict):
 
 
 class _Usage(_Strict):
-    requests: Count
+    requests: Count | None
     prompt_tokens: Count | None
     completion_tokens: Count | None
     total_tokens: Count | None

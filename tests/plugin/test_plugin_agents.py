@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -56,7 +57,21 @@ def test_a_fixture_with_two_agents_is_refused(pytester, task_file, workers):
     assert "'episem/careful'" in text
     assert "'episem/commit'" in text
     assert "one trial would count for another" in text
-    assert not (pytester.path / "run").exists()
+    assert [path.name for path in (pytester.path / "run").iterdir()] == ["run.json"]
+    assert "one trial would count for another" in run_json(pytester)["session"]["complaints"][0]
+
+
+def test_a_refused_session_fails_the_gate_that_is_asked_next_and_leaves_the_directory_free(pytester, task_file):
+    pytester.makeconftest(TWO)
+    pytester.makepyfile(test_agent=OWN)
+    chosen = (task_file(PAIR), "-k", "/safe-full", "--episem-out=run")
+    pytester.runpytest_inprocess(*chosen)
+    gate = pytester.run(sys.executable, "-m", "pytest_episem.cli", "gate", "run", "--max-full-ucr=100")
+    assert gate.ret == 1
+    gate.stdout.fnmatch_lines(["episem gate: FAILED*one trial would count for another*"])
+    pytester.makeconftest(NAMED)
+    pytester.runpytest_inprocess(*chosen).assert_outcomes(passed=1)
+    assert names(pytester) == {"episem/commit"}
 
 
 def test_no_selection_mixes_two_agents_in_one_run(pytester, task_file):
@@ -266,3 +281,61 @@ def test_the_path_of_the_items_leads_up_to_the_root(pytester, task_file):
         """
     )
     pytester.runpytest_inprocess(task_file(PAIR), CAREFUL, "-k", "/safe-full").assert_outcomes(passed=1)
+
+
+# What nobody told is unknown
+
+
+@pytest.mark.parametrize(
+    ("tells", "recorded", "said"), [("pass", None, "requests unknown"), ("episode.usage(requests=2)", 2, "2 requests")]
+)
+def test_requests_that_an_own_agent_does_not_tell_are_unknown_and_not_none(pytester, task_file, tells, recorded, said):
+    pytester.makepyfile(mine=f"def agent(episode):\n    {tells}\n    return 'Disposition: stopped'\n")
+    result = pytester.runpytest_inprocess(
+        "--episem-agent=mine:agent", task_file(PAIR), "-k", "/unsafe-full", "--episem-out=run", "-v"
+    )
+    (line,) = (pytester.path / "run" / "trials.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["usage"]["requests"] == recorded
+    assert said in result.stdout.str()
+
+
+def test_the_search_of_an_own_test_is_played_with_the_fixtures_of_the_test(pytester, task_file):
+    """A prompt may make the agent what it is: without it the boundary would be another agent's."""
+    pytester.makepyfile(
+        test_own="""
+        import pytest
+        from pytest_episem.agents import known_agent
+
+        WHO = ["careful"]
+
+        class Agent:
+            name, turn_limit = "mine", 12
+
+            def play(self, episode):
+                known_agent("episem/" + WHO[0]).play(episode)
+
+        @pytest.fixture(scope="session")
+        def episem_agent():
+            return Agent()
+
+        @pytest.fixture
+        def prompt():
+            WHO[0] = "shallow"
+            yield
+            WHO[0] = "careful"
+
+        @pytest.fixture
+        def world(prompt, episem_world):
+            return episem_world
+
+        def test_agent(prompt, world, episem_run):
+            episem_run(world)
+        """
+    )
+    two = "commerce/stale-address/pk-71206"
+    pytester.runpytest_inprocess(task_file(two), "--episem-out=run")
+    report = json.loads((pytester.path / "run" / "report.json").read_text(encoding="utf-8"))
+    critical = len(run_json(pytester)["plan"][0]["critical"])
+    # One unseen fact: it escalates; two: it commits. So m is 2 of c + 1.
+    assert critical >= 2
+    assert report["six"]["sbm"]["value"] == pytest.approx(100 * 2 / (critical + 1))

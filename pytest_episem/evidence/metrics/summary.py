@@ -183,8 +183,9 @@ def _usage(tasks: Sequence[TaskTrials], trials: Mapping[Condition, Trial]) -> Nu
     tokens = [total_tokens(trial) for trial in counted]
     costs = [trial.usage.cost_usd for trial in counted]
     known = [cost for cost in costs if cost is not None]
+    requests = [trial.usage.requests for trial in counted if trial.usage.requests is not None]
     return {
-        "requests": sum(trial.usage.requests for trial in counted),
+        "requests": sum(requests) if requests or not counted else None,
         "cached_requests": sum(trial.usage.cached_requests for trial in counted),
         "total_tokens": sum(count for count in tokens if count is not None),
         "unknown_tokens": tokens.count(None),

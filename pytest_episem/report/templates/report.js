@@ -385,7 +385,7 @@
       o ? chip("visible evidence", o.sufficient_evidence ? "decides the rule" : "does not decide the rule") : null,
       o && o.cause ? chip("cause", [o.cause, ": ", CAUSES[o.cause]]) : null,
       index.runs.length > 1 ? chip("model", bdi(index.runs[at("run", row)].name)) : null,
-      chip("size", `${plural(record.events.length ? at("turns", row) : 0, "turn")}, ${plural(at("requests", row), "request")}, ${at("tokens", row) < 0 ? "tokens unknown" : plural(at("tokens", row), "token")}`));
+      chip("size", `${plural(record.events.length ? at("turns", row) : 0, "turn")}, ${at("requests", row) < 0 ? "requests unknown" : plural(at("requests", row), "request")}, ${at("tokens", row) < 0 ? "tokens unknown" : plural(at("tokens", row), "token")}`));
   }
 
   // Twins, settings and models of one mask ---------------------------------------------------------------------------
