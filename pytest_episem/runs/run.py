@@ -208,7 +208,7 @@ def _workflow_terms(a: WorkflowPlan | None, b: WorkflowPlan | None) -> list[tupl
         ("workflow bank name", a.bank.name, b.bank.name),
         ("workflow bank version", a.bank.version, b.bank.version),
         ("workflow bank hash", a.bank.hash, b.bank.hash),
-        ("outcome agent", a.agent, b.agent),
+        ("workflow agent", a.agent, b.agent),
         ("shield", a.shield, b.shield),
         ("workflow cases", a.cases, b.cases),
     ]

@@ -62,7 +62,7 @@ def test_report_of_outcomes_alone(episem, joint):
 def test_report_as_json_writes_no_file(episem, joint):
     document = json.loads(episem("report", joint, "--json").stdout)
     assert document["workflows"]["results"]["certified"] == 2
-    assert sorted(path.name for path in joint.iterdir()) == ["workflows.jsonl", "run.json"]
+    assert sorted(path.name for path in joint.iterdir()) == ["run.json", "workflows.jsonl"]
 
 
 def test_five_controllers_side_by_side(episem, make_workflows, tmp_path):
@@ -149,7 +149,7 @@ def test_merge_refuses_two_controllers(episem, joint, make_workflows, tmp_path):
     other = make_workflows(tmp_path / "greedy", "greedy")
     result = episem("merge", joint, other, "--out", tmp_path / "whole")
     assert result.returncode == 2
-    assert "outcome agent: episem/joint in" in result.stderr
+    assert "workflow agent: episem/joint in" in result.stderr
     assert not (tmp_path / "whole").exists()
 
 

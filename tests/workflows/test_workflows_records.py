@@ -293,7 +293,7 @@ def test_shards_that_contradict_each_other_are_refused(tmp_path):
 
 
 def test_shards_of_two_agents_are_not_joined(tmp_path):
-    with pytest.raises(EpisemError, match=r"cannot merge: model: .*; outcome agent: episem/joint in"):
+    with pytest.raises(EpisemError, match=r"cannot merge: model: .*; workflow agent: episem/joint in"):
         merged(tmp_path, (joint(), None), ([], header(RULES)))
 
 
