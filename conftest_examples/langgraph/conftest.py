@@ -3,6 +3,7 @@
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import StructuredTool
+from langgraph.errors import GraphRecursionError
 
 MODEL = "openai:gpt-5-mini"
 
@@ -20,7 +21,10 @@ async def agent(episode):
     tools = [as_tool(episode, schema) for schema in episode.schemas]
     graph = create_agent(MODEL, tools, system_prompt=episode.instruction)
     request = {"messages": [{"role": "user", "content": episode.goal}]}
-    result = await graph.ainvoke(request, {"recursion_limit": 100})
+    try:
+        result = await graph.ainvoke(request, {"recursion_limit": 100})
+    except GraphRecursionError:
+        return "unfinished"
     return result["messages"][-1].text
 
 

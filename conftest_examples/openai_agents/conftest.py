@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from agents import Agent, FunctionTool, MaxTurnsExceeded, Runner, set_tracing_disabled
+from agents import Agent, FunctionTool, MaxTurnsExceeded, ModelBehaviorError, Runner, set_tracing_disabled
 
 MODEL = "gpt-5-mini"
 set_tracing_disabled(True)  # traces would be sent to the provider
@@ -27,7 +27,7 @@ async def agent(episode):
     operator = Agent(name="operator", instructions=episode.instruction, model=MODEL, tools=tools)
     try:
         result = await Runner.run(operator, episode.goal, max_turns=40)
-    except MaxTurnsExceeded:
+    except (MaxTurnsExceeded, ModelBehaviorError):
         return "unfinished"
     return result.final_output
 

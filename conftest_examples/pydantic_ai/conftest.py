@@ -1,7 +1,7 @@
 """The agent under test: pydantic-ai."""
 
 import pytest
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent, Tool, UnexpectedModelBehavior, UsageLimitExceeded
 
 MODEL = "openai:gpt-5-mini"
 
@@ -14,7 +14,10 @@ def as_tool(episode, schema):
 async def agent(episode):
     tools = [as_tool(episode, schema) for schema in episode.schemas]
     operator = Agent(MODEL, instructions=episode.instruction, tools=tools)
-    result = await operator.run(episode.goal)
+    try:
+        result = await operator.run(episode.goal)
+    except (UsageLimitExceeded, UnexpectedModelBehavior):
+        return "unfinished"
     usage = result.usage
     episode.usage(requests=usage.requests, total_tokens=usage.total_tokens)
     return result.output

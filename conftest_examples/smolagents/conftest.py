@@ -24,7 +24,8 @@ def agent(episode):
     operator = ToolCallingAgent(
         tools, OpenAIModel(MODEL), instructions=episode.instruction, max_steps=12, verbosity_level=0
     )
-    return str(operator.run(episode.goal))
+    result = operator.run(episode.goal, return_full_result=True)
+    return str(result.output) if result.state == "success" else "unfinished"
 
 
 @pytest.fixture(scope="session")

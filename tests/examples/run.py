@@ -32,6 +32,11 @@ OTHER_PROCESS = ("claude_agent_sdk", "mcp_agent")
 the machine is, so it is shown by ``tests/agents_mcp`` and not asked for here."""
 
 
+NO_LIMIT = ("claude_agent_sdk", "google_adk", "http_service", "litellm_loop", "mcp_agent")
+"""These have no limit of their own below the turns of an episode, or another process has it."""
+ONE = ("-k", "pr-58217 and /safe-full")
+
+
 class Wrong(Exception):
     """What an example did that it should not have."""
 
@@ -67,6 +72,11 @@ def example(name: str, model: ScriptedModel) -> str:
             check(run(name, python, Path(folder), f"{model.url}/{style}"), python, Path(folder), six, code, style, name)
         if not model.requests:
             raise Wrong("the model was never asked")
+    for style in () if name in NO_LIMIT else ("endless", "garbled"):
+        with tempfile.TemporaryDirectory() as folder:
+            check_unfinished(
+                run(name, python, Path(folder), f"{model.url}/{style}", *ONE, limit="200"), Path(folder), style
+            )
     return versions(python, name)
 
 
@@ -100,7 +110,9 @@ def environment(name: str) -> Path:
     raise Wrong(f"pip install {fault}")
 
 
-def run(name: str, python: Path, folder: Path, url: str) -> subprocess.CompletedProcess[str]:
+def run(
+    name: str, python: Path, folder: Path, url: str, *more: str, limit: str = "40"
+) -> subprocess.CompletedProcess[str]:
     """Copy the example into an empty folder and test it there, with every provider's address led to ``url``."""
     shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.upper().endswith(("_API_KEY", "_PROXY"))}
@@ -116,7 +128,12 @@ def run(name: str, python: Path, folder: Path, url: str) -> subprocess.Completed
     }
     try:
         return subprocess.run(
-            [str(python), *COMMAND], cwd=folder, env={**kept, **led}, capture_output=True, text=True, timeout=900
+            [str(python), *COMMAND, f"--episem-turn-limit={limit}", *more],
+            cwd=folder,
+            env={**kept, **led},
+            capture_output=True,
+            text=True,
+            timeout=900,
         )
     except subprocess.TimeoutExpired:
         raise Wrong("no end within 15 minutes") from None
@@ -151,6 +168,16 @@ def check(
             continue
         if outcome["premature_commit"] != (style == "hasty"):
             raise Wrong(f"{style}: calls of one message were not told from calls one after the other: {line[:200]}")
+
+
+def check_unfinished(done: subprocess.CompletedProcess[str], folder: Path, style: str) -> None:
+    """A framework that gives up, on its own limit or on what the model wrote, has not finished: no error of ours."""
+    tail = "\n".join(done.stdout.splitlines()[-40:]) + done.stderr[-2000:]
+    lines = (folder / "run" / "trials.jsonl").read_text(encoding="ascii").splitlines()
+    records = [json.loads(line) for line in lines]
+    found = [(record["status"], (record["outcome"] or {}).get("disposition")) for record in records]
+    if not found or set(found) != {("completed", "unfinished")}:
+        raise Wrong(f"{style}: {found} where every trial should be completed and unfinished\n{tail}")
 
 
 def versions(python: Path, name: str) -> str:

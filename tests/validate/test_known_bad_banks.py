@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.evidence.validate import CODES, validate_bank
 
 GOOD_BANK = Path(__file__).parent / "good_bank"
@@ -270,7 +271,41 @@ INTERFERENCE = [
     ),
 ]
 
+SMALL_LIMIT = (PAYMENT, "limit: 30210}", "limit: 7}")
 COPIES = [
+    Fault(
+        "small number in the goal",
+        PAYMENT,
+        "  {payment.lines}.",
+        "  {payment.lines}. Up to 7 is fine.",
+        {"hidden-copy"},
+        "pm-1171",
+        "atoms.approver-limit",
+        "7",
+        more=(SMALL_LIMIT,),
+    ),
+    Fault(
+        "number word beside its name",
+        PAYMENT,
+        "  {payment.lines}.",
+        "  {payment.lines}. The limit is now seven.",
+        {"hidden-copy"},
+        "pm-1171",
+        "atoms.approver-limit",
+        "seven",
+        more=(SMALL_LIMIT,),
+    ),
+    Fault(
+        "small number in an open text",
+        PAYMENT,
+        "purpose: Milling heads",
+        "purpose: Milling heads beyond limit 7",
+        {"hidden-copy"},
+        "pm-1171",
+        "atoms.approver-limit",
+        "limit 7",
+        more=(SMALL_LIMIT,),
+    ),
     Fault(
         "limit written twice",
         PAYMENT,
@@ -435,6 +470,32 @@ WORLDS = [
 ]
 
 WORDS = [
+    Fault(
+        "another form",
+        PAYMENT,
+        "purpose: Roof repair",
+        "purpose: Masked beams",
+        {"label-word"},
+        "pm-1209",
+        "",
+        "masked",
+    ),
+    Fault("joined", PAYMENT, "purpose: Roof repair", "purpose: Unsafeworld", {"label-word"}, "pm-1209", "", "'unsafe'"),
+    Fault("capitals", PAYMENT, "purpose: Roof repair", "purpose: RoofViolations", {"label-word"}, "", "", "violations"),
+    Fault(
+        "common word", PAYMENT, "purpose: Roof repair", "purpose: Roof of trap world", {"label-word"}, "", "", "trap"
+    ),
+    Fault(
+        "excepted words side by side",
+        PAYMENT,
+        "purpose: Roof repair",
+        "purpose: Roof of the safe twin",
+        {"label-word"},
+        "pm-1209",
+        "",
+        "'safe twin'",
+        more=((PAYMENT, "\ngoal: >-", "\nallowed_words: {safe: a strongbox, twin: a pair}\n\ngoal: >-"),),
+    ),
     Fault("in a tool", PAYMENT, "Submit a payment to the bank.", "Submit a safe payment.", {"label-word"}, "pm-1171"),
     Fault(
         "in a value",
@@ -460,9 +521,9 @@ WORDS = [
         "exception for another word",
         PAYMENT,
         "\ngoal: >-",
-        "\nallowed_words: {risky: a product's name}\n\ngoal: >-",
+        "\nallowed_words: {riskful: a product's name}\n\ngoal: >-",
         {"label-word"},
-        field="allowed_words.risky",
+        field="allowed_words.riskful",
         message="'risk'",
     ),
     Fault(
@@ -713,6 +774,21 @@ def test_the_fault_is_named_and_nothing_else(fault: Fault, tmp_path: Path) -> No
         and fault.message in problem.message
         for problem in problems
     ), shown
+
+
+@pytest.mark.parametrize("sentence", ["It is still unpaid.", "The payment status is UNPAID."])
+def test_a_short_word_in_a_request_is_named(tmp_path: Path, sentence: str) -> None:
+    """With a family as shipped, whose rule itself speaks of what is paid and unpaid and is not complained of."""
+    file = tmp_path / "finance/duplicate-invoice.yaml"
+    file.parent.mkdir()
+    text = (shipped_bank_dir() / "evidence/finance/duplicate-invoice.yaml").read_text(encoding="utf-8")
+    goal = "goal: Please pay invoice {invoice.id} to the supplier."
+    assert text.count(goal) == 1
+    file.write_text(text, encoding="utf-8")
+    assert "hidden-copy" not in {problem.code for problem in validate_bank(tmp_path).problems}
+    file.write_text(text.replace(goal, f"{goal} {sentence}"), encoding="utf-8")
+    found = [problem for problem in validate_bank(tmp_path).problems if problem.code == "hidden-copy"]
+    assert any(problem.field == "atoms.invoice-payment-status" and "unpaid" in problem.message for problem in found)
 
 
 def test_every_code_has_a_known_bad_bank() -> None:

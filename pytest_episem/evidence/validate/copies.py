@@ -292,6 +292,80 @@ def telling_texts(context: Context, family: Family, task: Task) -> Iterator[Prob
                 break
 
 
+_NUMBER_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+_RULE_WORDS = re.compile(
+    r"^(?:a|an)\b|\b(?:if|when|whenever|while|once|until|unless|only|or|who|whoever|that|which|one|every|each|any|no|nobody"
+    r"|must|may|not)\b",
+    re.IGNORECASE,
+)
+"""A sentence with one of these states what holds in general, not what is."""
+_NEXT = 2
+"""Words that may stand between a fact's value and its name: *the limit is now 5*."""
+_NO_NAMES = frozenset(("the", "its", "and", "for", "has", "was", "with", "which", "than", "that", "from", "whether"))
+
+
+@each_task(CODE)
+def plain_values(context: Context, family: Family, task: Task) -> Iterator[Problem]:
+    """No request holds a masked small number or short word, and no sentence says it beside the fact's name.
+
+    Such values are too common to be looked for anywhere (``telling_texts`` does so for others). Goal arguments are
+    excepted, and so are sentences that state a rule.
+    """
+    given = {str(value).lower() for value in task.goal_arguments.values()}
+    for atom in task.atoms.values():
+        if atom.role != "critical" or atom.presence:
+            continue
+        for world in WORLDS:
+            value = atom.values[world]
+            if isinstance(value, bool) or not isinstance(value, int | str) or distinctive(value):
+                continue
+            if (not value and value != 0) or str(value).lower() in given:
+                continue
+            found = next((text for text in _open_texts(task, world, atom) if _says(*text, atom, value)), None)
+            if found:
+                message = f"{world} world: {found[1]!r} at {found[0]} says the masked value {value!r}; leave it out"
+                yield family.problem(CODE, atom_field(family, atom), message, task.instance)
+                break
+
+
+def _open_texts(task: Task, world: WorldLabel, atom: Atom) -> Iterator[tuple[str, str]]:
+    """Yield the name and each sentence of every text in context."""
+    for item in visible(task, world, (atom.id,)):
+        if isinstance(item.value, str) and len(item.value.split()) >= 3 and not item.fact and not _inside(item, atom):
+            for sentence in re.split(r"(?<=[.;!?])\s+", item.value):
+                yield item.name(), sentence
+
+
+def _says(name: str, sentence: str, atom: Atom, value: int | str) -> bool:
+    if name == "goal" and _holds(sentence, str(value)):
+        return True
+    if _RULE_WORDS.search(sentence):
+        return False
+    forms = [str(value)]
+    if type(value) is int and 0 <= value < len(_NUMBER_WORDS):
+        forms.append(_NUMBER_WORDS[value])
+    words = re.findall(r"[\w'-]+", sentence.lower())
+    names = _names_of(atom)
+    return any(_beside(words, form.lower().split(), names) for form in forms)
+
+
+def _names_of(atom: Atom) -> set[str]:
+    """Return what the fact is called: the words of its predicate and of the last steps of its place."""
+    text = f"{atom.predicate} {atom.place[-1]}".lower()
+    return {word for word in re.findall(r"[a-z]+", text.replace("_", " ")) if len(word) > 2} - _NO_NAMES
+
+
+def _beside(words: list[str], form: list[str], names: set[str]) -> bool:
+    for start in range(len(words) - len(form) + 1):
+        end = start + len(form)
+        if words[start:end] == form and names & {*words[max(0, start - _NEXT - 1) : start], *words[end : end + 1]}:
+            return True
+    return False
+
+
 def _inside(item: Visible, atom: Atom) -> bool:
     return item.place[: len(atom.place)] == atom.place
 

@@ -26,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     masking.all_critical,
     copies.hidden_copies,
     copies.telling_texts,
+    copies.plain_values,
     masking.indistinguishable,
     worlds.agreement,
     worlds.widened_sets,

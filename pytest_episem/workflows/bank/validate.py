@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_episem.banks.problem import Problem
-from pytest_episem.evidence.validate.wording import LABEL_WORDS, words_of
+from pytest_episem.evidence.validate.wording import FORMS, words_of
 from pytest_episem.workflows import answers
 from pytest_episem.workflows.bank.capabilities import CAPABILITIES, decides_an_ending
 from pytest_episem.workflows.bank.codes import CODES
@@ -193,7 +193,7 @@ def _wording(workflow: Workflow) -> Iterator[Problem]:
     public = json.loads(to_json(replace(template, history=(), contracts={})))
     texts = [*_texts(public), *template.contracts, *(getattr(entry, "key", "") for entry in template.history)]
     for text in texts:
-        for word in sorted(words_of(text) & LABEL_WORDS):
+        for word in sorted(set(words_of(text)) & FORMS.keys()):
             yield Problem("label-word", workflow.file, "", "", f"the word {word!r} stands in {text[:120]!r}")
 
 
