@@ -544,7 +544,7 @@ def test_what_a_late_thread_does_is_not_executed_and_not_in_the_record(play: Pla
     late.set()
     assert done.wait(20)
     assert answers == [{"error": "The conversation has ended."}]
-    assert (trial.events, trial.usage.requests) == (kept, 0)
+    assert (trial.events, trial.usage.requests) == (kept, None)  # told too late
     assert trial.outcome is not None
     assert not trial.outcome.committed
 
