@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 def decide(style: str, offered: list[str], seen: list[tuple[str, Any]]) -> tuple[Calls, str]:
     """Return the calls to make, or the last text, after the tools called so far answered ``seen``."""
     called = [name for name, _ in seen]
-    if style == "endless":
+    if style == "endless" and READS[0] in offered:
         return [(READS[0], ID)], ""
     if COMMIT in called:
         return [], DONE
