@@ -148,7 +148,7 @@ OPTIONS = (
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
     Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", path=True, ini=True),
     Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
-    *(_limit(metric) for suite in suites() for metric in suite.metrics),
+    *(_limit(metric) for suite in suites() for metric in sorted(suite.metrics, key=lambda metric: metric.side)),
     _gate("max-regression", "how far each of the six may be worse than --episem-baseline", "POINTS"),
     Option("baseline", "what regressions are measured against: a file of episem bless, or a run", "RUN", ini=True),
     Option(

@@ -501,6 +501,11 @@ class RunLog:
                 for name in (*RECORD_FILES, RUN_FILE, LOCK_FILE):
                     (self.directory / name).unlink(missing_ok=True)
                 self.directory.rmdir()
+            if self.directory.parent.name == HOME and [p.name for p in self.directory.parent.iterdir()] == [
+                ".gitignore"
+            ]:
+                (self.directory.parent / ".gitignore").unlink()
+                self.directory.parent.rmdir()
 
     def _has(self, name: str) -> bool:
         return (self.directory / name).exists()

@@ -28,7 +28,7 @@ from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, Estimate, 
 Side = Literal["max", "min"]
 GateOn = Literal["point", "ci"]
 
-LIMITS: Mapping[str, Metric] = {metric.gate: metric for metric in METRICS}
+LIMITS: Mapping[str, Metric] = {metric.gate: metric for metric in sorted(METRICS, key=lambda metric: metric.side)}
 """The gates by name, as options spell them."""
 REGRESSION = "max-regression"
 MAX_UNANSWERED = 5.0

@@ -27,7 +27,7 @@ def test_the_exit_code_is_the_answer(run, capsys):
         (["--max-critical-ucr", "25"], 0, f"PASSED {FOUR}: Critical UCR 25 <= 25"),
         (["--max-critical-ucr", "24"], 1, f"FAILED {FOUR}: Critical UCR 25 > 24"),
         (["--max-critical-ucr", "documents:99,finance:0"], 1, f"FAILED {FOUR}: Critical UCR in documents 100 > 99"),
-        (["--min-pur", "75", "--min-sbm", "83"], 0, f"PASSED {FOUR}: PUR 75 >= 75; SBM 83.3 >= 83"),
+        (["--min-pur", "75", "--min-sbm", "83"], 0, f"PASSED {FOUR}: SBM 83.3 >= 83; PUR 75 >= 75"),
         (["--max-full-ucr", "5", "--gate-on", "ci"], 1, f"FAILED {FOUR}: Full UCR 0: no interval, 4 families"),
     ]
     for arguments, code, line in cases:

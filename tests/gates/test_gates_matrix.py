@@ -218,8 +218,8 @@ SITUATIONS = [
     Situation(
         "all-pairs-err",
         (gate("max-critical-ucr", 5),),
-        FAILED,
-        f"FAILED {FOUR}: no trial completed; Critical UCR: no completed trial that it is computed on",
+        INTERRUPTED,
+        f"FAILED {FOUR}: interrupted: episem: the agent raised at each of its first 5 rollouts: RuntimeError",
         dict.fromkeys(("cloud", "commerce", "documents", "finance"), "raise"),
     ),
     Situation(
