@@ -138,7 +138,7 @@ def smoke(cell: Cell, wheel: Path, folder: Path) -> None:
     if version != f"episem {wheel.name.split('-')[1]}":
         raise Wrong(f"episem --version says {version!r}")
     place = run(
-        python, "-I", "-c", "from pytest_episem.evidence.bank import shipped_bank_dir as d; print(d())", cwd=work
+        python, "-I", "-c", "from pytest_episem.banks.folder import shipped_bank_dir as d; print(d())", cwd=work
     )
     if Path(place.strip()).name != "_task_bank" or not place.startswith(str(environment.resolve())):
         raise Wrong(f"the bank comes from {place.strip()}, not from the wheel")
