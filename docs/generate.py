@@ -152,12 +152,16 @@ OUTCOME_FIELDS: Mapping[str, Mapping[str, str]] = {
         "verdict": "how it ended, see below",
         "certifiable": "it ended without a claim where a finish would have been certified",
         "refused": "how many proposals were refused",
+        "certified_claim": "whether the claim was certain when it was made; `null` without one",
+        "given_up": "it ended without a claim though more could have been had",
     },
     "world": {
         "fates": "by past request: what became of it (`kind`, `arrives`, `lands`, `prefix`)",
         "services": "by operation, or `undo <operation>`: how new requests are served (`kind`, `delay`)",
         "lags": "by operation: how old what a replica shows is",
         "renewals": "by approval: whether a renewal is granted",
+        "again": "by operation: second trouble (`kind`, `attempt`, `arrives`, `lands`)",
+        "last_first": "of things due at one instant, what was sent last happens first",
     },
     "steps[]": {
         "time": "the instant",
@@ -165,6 +169,7 @@ OUTCOME_FIELDS: Mapping[str, Mapping[str, str]] = {
         "answer": "the public answer, word for word",
         "fee": "what it cost",
         "refused": "why the shield refused it; `null` where it was executed",
+        "fault": "what was wrong with it, refused or not: `unsafe`, `false_claim` or `not_offered`; `null` if nothing",
     },
     "ledger[]": {
         "obligation": "whose effect",

@@ -22,12 +22,13 @@ from pytest_episem.workflows.cases import case_names, case_number
 from pytest_episem.workflows.controllers import Controller, controller_names, make_controller
 from pytest_episem.workflows.explain import explain, rerun_command, workflow_fault
 from pytest_episem.workflows.records import WorkflowRecord, record_of, workflow_from_json, workflow_to_json
-from pytest_episem.workflows.study import run_case
+from pytest_episem.workflows.study import check_controller, run_case
 from pytest_episem.workflows.support import Model
 
 
 class WorkflowSession:
-    """Runs cases, each once; a template's compatible worlds and its controller's plans are kept between them.
+    """Runs cases, each once, with a fresh controller; a template's compatible worlds, and what is planned over them,
+    are kept between them.
 
     ``run`` gives the run's name, ``recorded`` the lines of what an earlier session of a resumed run completed.
 
@@ -42,7 +43,6 @@ class WorkflowSession:
         self.label = str(choices.controller or choices.option("agent"))
         self.factory = self._factory()
         self.model = functools.cache(self._model)
-        self._controller = functools.cache(self._make_controller)
         self._run = run
         self._read_recorded = recorded
         self._finished: list[WorkflowRecord] = []
@@ -106,7 +106,7 @@ class WorkflowSession:
             return self._recorded[name.id]
         model = self.model(name.template)
         number = case_number(model, self.bank.workflow(name.template), name.case)
-        result = run_case(model, self._controller(name.template), name.case, number, self.shield)
+        result = run_case(model, self._make_controller(name.template), name.case, number, self.shield)
         record = record_of(result, self._run(), self.label, name.template.partition("/")[0])
         self._finished.append(record)
         return record
@@ -131,7 +131,9 @@ class WorkflowSession:
         return Model(self.bank.workflow(template).template)
 
     def _make_controller(self, template: str) -> Controller:
-        return self.factory(self.model(template))
+        made = self.factory(self.model(template))
+        check_controller(made, f"--episem-agent {self.label}")
+        return made
 
     def _rerun_command(self, record: WorkflowRecord) -> str:
         agent = f"--episem-{'model' if self.choices.controller else 'agent'}={self.label}"

@@ -183,13 +183,17 @@ def coverage(runs: Named) -> Table:
         Column("missing", "Missing", "count", "lower"),
         Column("refuted", "Refuted", "count", "lower"),
         Column("certifiable", "Certifiable, not finished", "count", "lower", "Certifi- able"),
-        Column("refusals", "Refused proposals", "count", "lower", "Refusals"),
+        Column("unsafe", "Unsafe proposals", "count", "lower", "Unsafe"),
+        Column("false_claims", "False claims proposed", "count", "lower", "False claims"),
+        Column("either", "Unsafe or false", "count", "lower", "Unsafe or false"),
+        Column("not_offered", "Not offered", "count", "lower", "Not offered"),
         Column("replayed", "Replayed", "text"),
         Column("shield", "Shield", "text"),
         Column("cases", "Over", "text"),
     )
     note = (
-        "Certifiable, not finished: ended without a claim where a finish would have been certified. Replayed: every "
+        "Certifiable, not finished: ended without a claim where a finish would have been certified. Unsafe proposals "
+        "could have done harm, false claims were not certain when made, refused or not. Replayed: every "
         "record was played and judged once more before it counted; that needs the bank of the run."
     )
     rows = _by_run(
@@ -200,7 +204,10 @@ def coverage(runs: Named) -> Table:
             len(s.missing),
             s.row.refuted,
             s.row.certifiable,
-            s.row.refusals,
+            s.row.unsafe,
+            s.row.false_claims,
+            s.row.unsafe + s.row.false_claims,
+            s.row.not_offered,
             "yes" if s.replayed else "no: bank not at hand",
             "on" if s.run["shield"] else "off",
             s.run["cases"],

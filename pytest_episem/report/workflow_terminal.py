@@ -44,7 +44,7 @@ def workflow_lines(
     width = max(width, LEAST_WIDTH)
     blocks: list[RenderableType] = [_identity(summary), *_warnings(summary, verbosity)]
     if verbosity < NORMAL:
-        return laid_out(Group(*blocks, _short(summary)), width, colour, unicode)
+        return laid_out(Group(*blocks, _short(summary), _proposals(summary)), width, colour, unicode)
     blocks += [spaced(_endings(summary, width)), spaced(_sums(summary)), *_remarks(summary)]
     if verbosity > NORMAL:
         shown = [table for table in workflow_tables([("", summary)]) if table.key != "workflows"]
@@ -119,7 +119,15 @@ def _sums(summary: WorkflowSummary) -> RenderableType:
         _counted("goal reached", row.goal, row.runs),
     ]
     cost = f"fee {row.fee:,}, {words.plural(row.actions, 'action')}, {words.plural(row.time, 'instant')}"
-    return Group(Text(" · ").join(harm), text(cost, LABEL), *_times(summary))
+    return Group(Text(" · ").join(harm), _proposals(summary), text(cost, LABEL), *_times(summary))
+
+
+def _proposals(summary: WorkflowSummary) -> Text:
+    """What was wrong with proposals, refused or not: all three kinds, also where there are none."""
+    row = summary.row
+    either = row.unsafe + row.false_claims
+    wrong = f"proposals: {row.unsafe:,} unsafe, {row.false_claims:,} false claims (either: {either:,})"
+    return Text.assemble((wrong, BAD if either else ""), f", {row.not_offered:,} not offered")
 
 
 def _counted(title: str, count: int, of: int, bad: bool = False) -> Text:

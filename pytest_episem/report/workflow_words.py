@@ -10,7 +10,7 @@ from pytest_episem.workflows.check import Judged
 from pytest_episem.workflows.explain import show_command, workflow_fault
 from pytest_episem.workflows.summary import WorkflowSummary
 
-INCOMPLETE, REFUTED, UNCHECKED = "INCOMPLETE", "REFUTED", "NOT REPLAYED"
+INCOMPLETE, REFUTED, UNCHECKED, NOTHING = "INCOMPLETE", "REFUTED", "NOT REPLAYED", "0 CERTIFIED"
 
 
 def warnings(summary: WorkflowSummary, most: int | None = 5) -> Iterator[tuple[str, str]]:
@@ -22,6 +22,8 @@ def warnings(summary: WorkflowSummary, most: int | None = 5) -> Iterator[tuple[s
         yield INCOMPLETE, f"{_some(summary.missing, most, f'of {planned:,} cases without a record')}{torn}"
     if summary.refuted:
         yield REFUTED, _some(list(summary.refuted), most, f"of {words.plural(summary.row.runs, 'record')} not counted")
+    if summary.row.runs and not summary.row.certified + summary.row.withdrawn:
+        yield NOTHING, f"of {words.plural(summary.row.runs, 'case')}: nothing was finished and known to be finished"
     if summary.row.runs and not summary.replayed:
         about = summary.run["bank"]
         yield (

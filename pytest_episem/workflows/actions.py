@@ -7,6 +7,9 @@ from typing import Literal, TypeAlias
 
 from pytest_episem.workflows.model import Claim
 
+Fault = Literal["unsafe", "false_claim", "not_offered"]
+"""What is wrong with a proposal: it would do harm in some compatible world, it claims what is not certain, or there is
+no such action here."""
 Terminal = Literal["completed", "withdrawn", "handed_off", "unknown", "claim"]
 
 _FORBID = {"extra": "forbid"}
@@ -101,7 +104,8 @@ ENDINGS = (HandOff, Finish, Stop)
 class Step:
     """One proposal: when, what, what came back, what it cost.
 
-    ``refused`` holds the shield's text; a refused proposal was not executed, has no answer and costs nothing.
+    ``refused`` holds the shield's text; a refused proposal was not executed, has no answer and costs nothing. ``fault``
+    says what was wrong with it, refused or, without the shield, executed all the same.
     """
 
     time: int
@@ -109,5 +113,6 @@ class Step:
     answer: str = ""
     fee: int = 0
     refused: str | None = None
+    fault: Fault | None = None
 
     __pydantic_config__ = _FORBID

@@ -22,9 +22,9 @@ from pytest_episem.workflows.actions import (
     Terminal,
     Wait,
 )
-from pytest_episem.workflows.model import Template
+from pytest_episem.workflows.model import PastRequest, Template
 from pytest_episem.workflows.verdict import LedgerEntry, Trajectory, Verdict, Violation, ViolationKind
-from pytest_episem.workflows.world import Fate, World
+from pytest_episem.workflows.world import Again, Fate, World
 
 
 def adjudicate(template: Template, trajectory: Trajectory) -> Verdict:
@@ -89,6 +89,7 @@ class _Call:
     reverse: bool
     key: str
     fate: Fate
+    known: bool = False
     taken: int | None = None
     refused: int | None = None
     done: int | None = None
@@ -162,8 +163,9 @@ class _Replay:
         self.renewed: dict[str, list[range]] = defaultdict(list)
         self.answers: list[str] = []
         self.recoveries = 0
+        self.attempts: dict[str, int] = defaultdict(int)
         self.fee = 0
-        self.end = template.deadline + 1 + max(_span(template))
+        self.end = _end(template, world)
         self._history()
         self.now = min([template.start, *(past.sent for past in template.history)])
         self._pass_until(template.start)
@@ -182,7 +184,13 @@ class _Replay:
                     whole = place < fate.prefix
                     own = Fate("effective" if whole else "never_effective", fate.arrives, fate.lands if whole else None)
                 key = past.key if len(past.does) == 1 else f"{past.key}/{name}"
-                self.calls.append(_Call(past.id, name, past.undoes, key, own))
+                self.calls.append(_Call(past.id, name, past.undoes, key, own, self._was_answered(past)))
+
+    def _was_answered(self, past: PastRequest) -> bool:
+        contract = self.template.contracts[self.template.obligations[past.does[0]].op]
+        terms = contract.compensation if past.undoes and contract.compensation else contract
+        unsaid = ("settled", "rejected") if terms.response == "final" else ()
+        return past.answer in ("accepted", *(unsaid if terms.settles is None else terms.settles))
 
     def _pass_until(self, instant: int) -> None:
         """Let the clock run; what is due at an instant happens when the clock gets there."""
@@ -192,7 +200,12 @@ class _Replay:
             self._due(self.now)
 
     def _due(self, now: int) -> None:
-        for call in list(self.calls):
+        """What is due happens in order of sending, or, where the world says so, what was sent last before the rest;
+        what the history had answered was there before either."""
+        calls = list(self.calls)
+        if self.world.last_first:
+            calls = [call for call in calls if call.known] + [call for call in reversed(calls) if not call.known]
+        for call in calls:
             self._serve(call, now)
 
     def _serve(self, call: _Call, now: int) -> None:
@@ -303,6 +316,10 @@ class _Replay:
         service = self.world.services[f"undo {op}" if reverse else op]
         self.fee += contract.compensation.fee if reverse and contract.compensation else contract.fee
         self.recoveries += 1
+        self.attempts[op] += not reverse
+        again = self.world.again.get(op)
+        if again is not None and again.kind != "none" and not reverse and self.attempts[op] == again.attempt:
+            return self._unanswered(obligation, key, again)
         fate = self._served(service.kind, service.delay)
         call = _Call(f"r{self.recoveries}", obligation, reverse, key, fate)
         self.calls.append(call)
@@ -312,14 +329,28 @@ class _Replay:
             return self._told(call.original, terms.response)
         if service.kind == "unsaid" or (call.refused is not None and (call.taken is None or terms.response == "final")):
             return "rejected"
+        if terms.response == "final" and call.taken is not None and call.fate.lands not in (None, call.done, self.now):
+            return self._scheduled(call.fate.lands)
         return self._told(call, terms.response)
+
+    def _unanswered(self, obligation: str, key: str, again: Again) -> str:
+        landed = Fate("effective", self.now + again.arrives, self.now + again.lands)
+        fate = Fate("never_arrived") if again.kind == "lost" else landed
+        call = _Call(f"r{self.recoveries}", obligation, False, key, fate)
+        self.calls.append(call)
+        self._serve(call, self.now)
+        return "timeout"
+
+    def _scheduled(self, lands: int | None) -> str:
+        late = lands is not None and lands > self.template.deadline
+        return f"settled after {self.template.deadline}" if late else f"settled at {lands}"
 
     def _served(self, kind: str, delay: int) -> Fate:
         if kind == "refused":
             return Fate("rejected", self.now)
         if kind == "lost":
             return Fate("never_effective", self.now)
-        return Fate("effective", self.now, min(self.now + delay, self.end))
+        return Fate("effective", self.now, self.now + delay)
 
     def _told(self, call: _Call, response: str) -> str:
         if response == "final" and call.done is not None:
@@ -366,11 +397,9 @@ class _Replay:
         return "accepted" if call.taken is not None and call.taken <= seen else "absent"
 
 
-def _span(template: Template) -> list[int]:
-    """Declared arrival plus commit bounds of every operation and compensation."""
-    spans = []
-    for contract in template.contracts.values():
-        spans.append((contract.arrival or 0) + (contract.commit_bound or 0))
-        if contract.compensation is not None:
-            spans.append((contract.compensation.arrival or 0) + (contract.compensation.commit_bound or 0))
-    return spans
+def _end(template: Template, world: World) -> int:
+    """An instant after everything that can still happen: the latest of the world's own instants, and two bounds."""
+    told = [at for fate in world.fates.values() for at in (fate.arrives, fate.lands) if at is not None]
+    delays = [template.deadline + service.delay for service in world.services.values()]
+    delays += [template.deadline + again.lands for again in world.again.values()]
+    return max([template.deadline, *told, *delays]) + 1

@@ -3,6 +3,8 @@
 Decisions where the protocol is silent:
 
 - A repeat of a remembered key is answered for its original, as it stands at that instant.
+- A final answer names the instant of the effect, even one that lies ahead, or says that it comes after the deadline;
+  what is judged at the effect may still prevent it.
 - The history names, for each key, ``absent``, ``accepted``, ``rejected``, ``settled at t`` or ``undone``; a rejection
   shows from the instant it happened.
 - What a lagging query shows at t is everything up to and including the instant t - lag.
@@ -25,6 +27,11 @@ UNAVAILABLE = "not offered"
 def settled(at: int) -> str:
     """Return the answer of a final response to a request that took effect."""
     return f"settled at {at}"
+
+
+def settled_late(deadline: int) -> str:
+    """Return the answer of a final response to a request whose effect is certain, but not in time."""
+    return f"settled after {deadline}"
 
 
 def accepted(at: int) -> str:
@@ -55,6 +62,11 @@ def reply(run: Run, index: int, channel: Channel, now: int) -> str:
     if trace.repeats is not None:
         original = run.traces[trace.repeats]
         return TIMEOUT if original is None else _reply(original, channel, now, pending=True)
+    entry = run.entries[index]
+    if channel.response == "final" and trace.accepted is not None and isinstance(entry, Request):
+        lands = entry.fate.lands
+        if lands is not None and lands > now:
+            return settled(lands) if lands <= run.deadline else settled_late(run.deadline)
     return _reply(trace, channel, now, pending=channel.response == "receipt")
 
 

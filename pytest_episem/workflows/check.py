@@ -100,11 +100,11 @@ def _plain(step: Step) -> Step:
 
 def _described(step: Step) -> str:
     if step.refused is not None:
-        return f"refused at {step.time}"
+        return f"refused at {step.time} as {str(step.fault).replace('_', ' ')}"
     return f"executed at {step.time} for {step.fee} with the answer {step.answer!r}"
 
 
 def _differences(told: Trajectory, found: Trajectory) -> list[str]:
-    names = ("verdict", "ledger", "certifiable", "refused")
+    names = ("verdict", "ledger", "certifiable", "refused", "certified_claim")
     pairs = [(name, getattr(told, name), getattr(found, name)) for name in names]
     return [f"{name} {one!r}, replayed {other!r}" for name, one, other in pairs if one != other]

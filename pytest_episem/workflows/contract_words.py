@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_episem.workflows.model import Approval, Channel, CompensationTerms, Contract, QueryTerms, Template
+from pytest_episem.workflows.model import (
+    AgainTerms,
+    Approval,
+    Channel,
+    CompensationTerms,
+    Contract,
+    QueryTerms,
+    Template,
+)
 from pytest_episem.workflows.words import counted, listed
 
 SERVED = (
@@ -54,6 +62,8 @@ def contract_texts(contract: Contract) -> list[tuple[str, str]]:
     pairs.append(("same key", _keys(contract.deduplication)))
     pairs.append(("questions", _query(contract.query)))
     pairs.append(("undoing", _undo(contract.compensation)))
+    if contract.again is not None:
+        pairs.append(("again", _again(contract.again)))
     if contract.authorization is not None:
         blocks = "refuses what is not approved" if contract.authorization.enforced else "refuses nothing on that ground"
         pairs.append(("approval", f"judged at {contract.authorization.judged}; the provider {blocks}"))
@@ -80,6 +90,14 @@ def _bounds(channel: Channel) -> str:
     if commit is None:
         return f"{arrives}; no bound on when it takes effect"
     return f"{arrives}; takes effect {_within(commit)}{'' if channel.attempts == 'settle' else ' or never'}"
+
+
+def _again(terms: AgainTerms) -> str:
+    arrives = "at any later time" if terms.arrival is None else _within(terms.arrival)
+    effect = (
+        "with no bound on its effect" if terms.commit_bound is None else f"its effect {_within(terms.commit_bound)}"
+    )
+    return f"one of the first two requests sent now may get no answer: lost, or arrived {arrives}, {effect}"
 
 
 def _within(instants: int) -> str:

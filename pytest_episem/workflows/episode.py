@@ -2,18 +2,22 @@
 
 Decisions where the protocol is silent:
 
-- With the shield on, a refused proposal counts towards the proposal cap and changes nothing else.
-- With the shield off, everything offered is executed, and a finish ends as ``claim`` whether or not it is true.
+- A refused proposal uses a turn: it counts towards the proposal cap. It changes nothing else, and what was wrong with
+  it is recorded.
+- With the shield off, everything offered is executed, and a finish ends as ``claim`` whether or not it is true; what
+  was wrong with a proposal, and whether the claim was certain when it was made, is recorded all the same.
 - A finish that is refused does not end the episode. The clock reaching the deadline ends it only when something else
   than finish, hand-off or stop is proposed there.
 """
 
 from __future__ import annotations
 
-from pytest_episem.workflows.actions import ENDINGS, Action, Finish, HandOff, Step, Stop, Terminal, Wait
+from dataclasses import replace
+
+from pytest_episem.workflows.actions import ENDINGS, Action, Fault, Finish, HandOff, Step, Stop, Terminal, Wait
 from pytest_episem.workflows.certificate import certified, inherited_violations, new_violations
 from pytest_episem.workflows.refusal import refusal
-from pytest_episem.workflows.shield import admissible, not_offered
+from pytest_episem.workflows.shield import fault_of, not_offered
 from pytest_episem.workflows.support import Belief, EmptySupport, Model
 from pytest_episem.workflows.timeline import Run
 from pytest_episem.workflows.verdict import Trajectory, Verdict
@@ -43,6 +47,12 @@ class Episode:
         self.certifiable = False
         self._run: Run = model.initial[world]
         self._claim: Finish | None = None
+        self._certain: bool | None = None
+
+    @property
+    def run(self) -> Run:
+        """What has happened, and what follows from it; for adjudication, never for an agent."""
+        return self._run
 
     @property
     def truth(self) -> World:
@@ -53,21 +63,20 @@ class Episode:
         """Take one proposal and return what came of it; after a terminal there is nothing to propose."""
         if self.terminal is not None:
             raise ValueError("the episode has ended")
-        step = self._refuse(action) or self._execute(action)
+        fault = fault_of(self.model, self.belief, action)
+        step = self._refuse(action, fault) or replace(self._execute(action), fault=fault)
         self.steps.append(step)
         if self.terminal is None and len(self.steps) >= self.proposals:
             self._end("unknown")
         return step
 
-    def _refuse(self, action: Action) -> Step | None:
+    def _refuse(self, action: Action, fault: Fault | None) -> Step | None:
         now = self.belief.time
         if now >= self.model.template.deadline and not isinstance(action, ENDINGS):
             self._end("unknown")
-            return Step(now, action, refused=refusal(self.model, self.belief, action))
-        allowed = admissible(self.model, self.belief, action)
-        if allowed or (not self.shield and not not_offered(self.model.template, now, action)):
+        elif fault is None or (not self.shield and not not_offered(self.model.template, now, action)):
             return None
-        return Step(now, action, refused=refusal(self.model, self.belief, action))
+        return Step(now, action, refused=refusal(self.model, self.belief, action), fault=fault)
 
     def _execute(self, action: Action) -> Step:
         now = self.belief.time
@@ -84,6 +93,7 @@ class Episode:
     def _finish(self, action: HandOff | Finish | Stop) -> None:
         if isinstance(action, Finish):
             self._claim = action
+            self._certain = certified(self.model, self.belief, action.claim)
             self._end(action.claim if self.shield else "claim")
         elif isinstance(action, HandOff) and self.model.template.handoff is not None:
             self._end("handed_off")
@@ -106,6 +116,7 @@ class Episode:
             verdict=self._verdict(),
             certifiable=self.certifiable,
             refused=sum(1 for step in self.steps if step.refused is not None),
+            certified_claim=self._certain,
         )
 
     def _verdict(self) -> Verdict:

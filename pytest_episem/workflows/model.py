@@ -7,7 +7,10 @@ bound, an undeclared query cannot be asked, an undeclared authorisation rule jud
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
+
+from pytest_episem.workflows.tail import Tail, tail_of
 
 Attempts = Literal["settle", "may_fail"]
 Response = Literal["final", "receipt"]
@@ -26,8 +29,9 @@ class Channel:
         fee: charged for every request sent, in synthetic units, whatever becomes of it.
         attempts: ``settle``: an accepted request always becomes effective; ``may_fail``: it may be rejected, or be
             accepted and never become effective.
-        response: ``final``: the answer comes when the request is settled and says how; ``receipt``: it says no more
-            than that the request was accepted.
+        response: ``final``: the answer says how the request is settled, and names the instant of its effect, which
+            may lie ahead: the commit bound holds for it too, and what is judged at the effect is judged then;
+            ``receipt``: it says no more than that the request was accepted.
         settles: the answers that are proof. By default both for a final response, none for a receipt. An answer
             that is not listed is well-formed and proves nothing.
         arrival: instants after sending by which a request is accepted or never will be.
@@ -90,10 +94,30 @@ class AuthorizationTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgainTerms:
+    """Second trouble: one of the first two requests that the recovery sends may itself get no answer, because it was
+    lost or because its answer was.
+
+    Attributes:
+        arrival: instants after sending by which it is accepted or never will be.
+        commit_bound: instants after acceptance by which its effect is there.
+
+    Both are bounds of their own for later attempts; a bound not given is no bound.
+    """
+
+    arrival: int | None = None
+    commit_bound: int | None = None
+
+    __pydantic_config__ = _FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract(Channel):
-    """All that a provider promises about one operation. ``whole``: a request over several items has all or none."""
+    """All that a provider promises about one operation. ``whole``: a request over several items has all or none;
+    ``again``: trouble may strike once more."""
 
     whole: bool = False
+    again: AgainTerms | None = None
     query: QueryTerms | None = None
     compensation: CompensationTerms | None = None
     authorization: AuthorizationTerms | None = None
@@ -179,7 +203,7 @@ class PastQuery:
     __pydantic_config__ = _FORBID
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Template:
     """A workflow that stopped half way, and all that is public about it.
 
@@ -222,9 +246,12 @@ class Template:
         contract = self.contract(obligation)
         return (contract.compensation or CompensationTerms()) if undo else contract
 
+    @cached_property
+    def tail(self) -> Tail:
+        """The instants after the deadline that stand for all of them, and the horizon."""
+        return tail_of(self)
+
     @property
     def horizon(self) -> int:
-        """H = deadline + 1 + the largest declared (arrival bound + commit bound)."""
-        channels: list[Channel] = list(self.contracts.values())
-        channels += [c.compensation for c in self.contracts.values() if c.compensation is not None]
-        return self.deadline + 1 + max((c.arrival or 0) + (c.commit_bound or 0) for c in channels)
+        """H, an instant after which nothing can happen: past the last breakpoint by the largest bound."""
+        return self.tail.horizon

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec, Unanswered
@@ -25,6 +25,7 @@ from pytest_episem.errors import EpisemError, NoJudgement
 from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Step, Stop
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.episode import PROPOSALS, Episode
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.goal import goal_text
 from pytest_episem.workflows.instruction import INSTRUCTION
 from pytest_episem.workflows.model import Claim
@@ -192,7 +193,7 @@ class Recovery:
         if self._fault is not None:
             raise NoJudgement(str(self._fault))
         assert self._ended is not None
-        trajectory = self._proposals.trajectory()
+        trajectory = replace(self._proposals.trajectory(), given_up=given_up(self._proposals))
         faults = tuple(disagreements(self.model.template, trajectory))
         silent = self._ended.source == "unfinished" and len(trajectory.steps) == 1 and not self.unapproved
         unanswered = self._ended.unanswered or ("silent" if silent and not invalid else None)

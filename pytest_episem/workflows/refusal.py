@@ -10,7 +10,7 @@ from pytest_episem.text import printable
 from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Wait
 from pytest_episem.workflows.certificate import unknown_obligations
 from pytest_episem.workflows.model import Template
-from pytest_episem.workflows.shield import admissible, harmed, not_offered, sent
+from pytest_episem.workflows.shield import admissible, fault_of, harmed, not_offered, sent
 from pytest_episem.workflows.support import Belief, Model
 from pytest_episem.workflows.timeline import Request, Run, surviving
 from pytest_episem.workflows.verdict import Violation
@@ -25,14 +25,12 @@ def refusal(model: Model, belief: Belief, action: Action) -> str:
 
 def reason(model: Model, belief: Belief, action: Action) -> str:
     """Return the same without naming the action, as sentences: what is wrong with it, and what to do first."""
-    absent = not_offered(model.template, belief.time, action)
-    if absent:
-        return printable(f"{absent}.")
     if isinstance(action, Finish):
         return printable(_unclaimable(model, belief, action))
+    if fault_of(model, belief, action) != "unsafe":
+        absent = not_offered(model.template, belief.time, action)
+        return printable(f"{absent}.") if absent else "not admissible."
     bad = harmed(model, belief, action)
-    if not bad:
-        return "not admissible."
     count = f"harmful in {fate_count(model, [w for w, _ in bad])} of {fate_count(model, _worlds(belief))} fates"
     return printable(f"{count}. {_example(model, belief, bad)}. {advice(model, belief, action, bad)}.")
 
@@ -114,10 +112,13 @@ def _ask_about(model: Model, belief: Belief) -> str:
 
 
 def _example(model: Model, belief: Belief, bad: list[tuple[int, Run]]) -> str:
-    """The harmed world that shows most: the one whose violation comes last."""
+    """The harmed world that shows most: where requests are served soonest, and of those the last violation."""
     before = dict(belief.members)
     cases = [(min(run.violations - before[world].violations), world, run) for world, run in bad]
-    violation, _, run = max(cases, key=lambda case: case[0].at)
+    services = model.worlds[0].services
+    violation, _, run = max(
+        cases, key=lambda case: (-sum(model.worlds[case[1]].services[line].delay for line in services), case[0].at)
+    )
     past = _culprit(run, violation)
     parts = _timeline(run, violation, past)
     condition = f"If {past.key} {_condition(run, past, belief.time)}: " if past is not None else ""

@@ -4,7 +4,8 @@ Decisions where the protocol is silent:
 
 - Recovery happens in [start, deadline). At the deadline only finish, hand-off and stop are left.
 - An action that the contracts do not offer (no query declared, no renewal, a compensation past ``until``) is refused
-  like an inadmissible one; it harms nothing, but there is nothing to execute.
+  like an inadmissible one: there is nothing to execute. Whether it would do harm is asked first: a repeat at the
+  deadline is unsafe, and not merely too late.
 - Controllers use at most ``MAX_TRIES`` attempts, compensations and renewals of one thing, and resend under an old key
   only where deduplication is declared: without it the old key is worth no more than a new one.
 """
@@ -14,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_episem.errors import suggestion
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
+from pytest_episem.workflows.actions import (
+    Action,
+    Attempt,
+    Compensate,
+    Fault,
+    Finish,
+    HandOff,
+    Query,
+    Revalidate,
+    Stop,
+    Wait,
+)
 from pytest_episem.workflows.certificate import certified
 from pytest_episem.workflows.model import CompensationTerms, Template
 from pytest_episem.workflows.support import Belief, Model
@@ -29,13 +41,28 @@ def admissible(model: Model, belief: Belief, action: Action) -> bool:
     An action passes if it is offered and, in every compatible world, the run to the horizon after it has no violation
     that the run without it lacks. A finish passes if it is certified.
     """
+    return fault_of(model, belief, action) is None
+
+
+def fault_of(model: Model, belief: Belief, action: Action) -> Fault | None:
+    """Return what is wrong with an action, harm before everything else; ``None`` if it is admissible."""
     if isinstance(action, Finish):
-        return certified(model, belief, action.claim)
+        return None if certified(model, belief, action.claim) else "false_claim"
     if isinstance(action, (HandOff, Stop)):
-        return True
-    if not_offered(model.template, belief.time, action):
-        return False
-    return isinstance(action, (Wait, Query)) or not harmed(model, belief, action)
+        return None
+    if _served(model.template, action) and harmed(model, belief, action):
+        return "unsafe"
+    return "not_offered" if not_offered(model.template, belief.time, action) else None
+
+
+def _served(template: Template, action: Action) -> bool:
+    """Whether somebody would carry an action out, offered or not, so that it can do harm."""
+    if isinstance(action, Attempt):
+        return action.obligation in template.obligations
+    if isinstance(action, Compensate):
+        known = action.obligation in template.obligations
+        return known and template.contract(action.obligation).compensation is not None
+    return isinstance(action, Revalidate) and not _no_renewal(template, action.approval)
 
 
 def harmed(model: Model, belief: Belief, action: Action) -> list[tuple[int, Run]]:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import get_args
 
+from pytest_episem.errors import EpisemError
 from pytest_episem.workflows import summary
+from pytest_episem.workflows.actions import Action
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import Workflow
 from pytest_episem.workflows.cases import case_names, find_case
 from pytest_episem.workflows.controllers import CONTROLLERS, Controller, make_controller
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.records import WorkflowRecord, record_of
 from pytest_episem.workflows.summary import Row
 from pytest_episem.workflows.support import Model
@@ -57,17 +61,22 @@ def run_workflow(
     controllers: Iterable[str] = CONTROLLERS,
     model: Model | None = None,
 ) -> list[Result]:
-    """Run controllers over one workflow; they share the support, by default a fresh one, and what was planned on it."""
+    """Run controllers over one workflow, a fresh one a case; they share the support, and what is planned on it."""
     model = model or Model(workflow.template)
-    results: list[Result] = []
-    for name in controllers:
-        controller = make_controller(name, model)
-        results += [run_case(model, controller, case, number) for case, number in cases(model, workflow, over)]
-    return results
+    return [
+        run_case(model, make_controller(name, model), case, number)
+        for name in controllers
+        for case, number in cases(model, workflow, over)
+    ]
 
 
 def run_case(model: Model, controller: Controller, case: str, number: int, shield: bool = True) -> Result:
-    """Run one controller on one hidden truth and judge the record."""
+    """Run one controller on one hidden truth and judge the record.
+
+    Raises:
+        EpisemError: what should be a controller is none, or what it chose is no action.
+    """
+    check_controller(controller)
     before = _counters(controller)
     episode = Episode(model, number, shield=shield)
     selection = []
@@ -76,9 +85,9 @@ def run_case(model: Model, controller: Controller, case: str, number: int, shiel
         asked = time.perf_counter()
         action = controller.choose(episode.belief)
         selection.append(time.perf_counter() - asked)
-        episode.propose(action)
+        episode.propose(checked(action, controller))
     seconds = time.perf_counter() - begin
-    trajectory = episode.trajectory()
+    trajectory = replace(episode.trajectory(), given_up=given_up(episode))
     spent = [after - start for after, start in zip(_counters(controller), before, strict=True)]
     return Result(
         controller.name,
@@ -90,6 +99,36 @@ def run_case(model: Model, controller: Controller, case: str, number: int, shiel
         seconds,
         *spent,
     )
+
+
+def check_controller(made: object, maker: str = "") -> None:
+    """See that what was made for a case is a controller.
+
+    Raises:
+        EpisemError: it has no method ``choose`` or no name; one line that begins with ``maker``.
+    """
+    if not callable(getattr(made, "choose", None)):
+        raise EpisemError(
+            f"{maker or 'a controller'} must return a controller with a method choose(belief), not {made!r:.80}"
+        )
+    name = getattr(made, "name", None)
+    if not isinstance(name, str) or not name:
+        kind = type(made).__name__
+        raise EpisemError(f'{maker or kind}: the class {kind} has no name; give it one: name = "{kind.lower()}"')
+
+
+def checked(action: object, controller: Controller) -> Action:
+    """Return what a controller chose, if it is an action.
+
+    Raises:
+        EpisemError: it is none; one line.
+    """
+    if isinstance(action, get_args(Action)):
+        chosen: Action = action
+        return chosen
+    kinds = ", ".join(kind.__name__ for kind in get_args(Action))
+    hint = " (the class, not an instance)" if action in get_args(Action) else ""
+    raise EpisemError(f"{controller.name}.choose returned {action!r:.80}{hint}, which is no action; there are {kinds}")
 
 
 def _counters(controller: Controller) -> tuple[int, int, int]:

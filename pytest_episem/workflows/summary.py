@@ -52,7 +52,10 @@ class Row:
     ``runs`` counts recorded cases, ``refuted`` those of them whose record does not stand. Of the others ``new`` counts
     those with at least one violation that recovery caused, ``false_certificates`` those whose finish claims what is
     not so, ``claims`` those that finished unchecked with the shield off, ``certifiable`` those handed off or left
-    unknown where a finish would have been certified, and ``refusals`` the proposals that the shield refused.
+    unknown where a finish would have been certified, and ``refusals`` the proposals that were refused. Of all
+    proposals, refused or not, ``unsafe`` would do harm in some compatible world, ``false_claims`` claim what is not
+    certain, and ``not_offered`` ask for what there is not; a proposal is one of them at most, so ``unsafe`` and
+    ``false_claims`` together are the union of the two.
     ``selection`` holds the seconds of every decision; the rest are counts, or sums of synthetic units.
     """
 
@@ -72,6 +75,9 @@ class Row:
     refuted: int = 0
     certifiable: int = 0
     refusals: int = 0
+    unsafe: int = 0
+    false_claims: int = 0
+    not_offered: int = 0
     seconds: float = 0.0
     selection: list[float] = field(default_factory=list)
     cutoffs: int = 0
@@ -98,6 +104,9 @@ class Row:
         self.false_certificates += verdict.claim_holds is False
         self.certifiable += record.trajectory.certifiable
         self.refusals += record.trajectory.refused
+        self.unsafe += record.trajectory.faulty("unsafe")
+        self.false_claims += record.trajectory.faulty("false_claim")
+        self.not_offered += record.trajectory.faulty("not_offered")
         self.seconds += record.seconds
         self.selection += record.selection
         self.cutoffs += record.cutoffs

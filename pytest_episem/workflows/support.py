@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows import answers
 from pytest_episem.workflows.actions import Action, Attempt, Compensate, Query, Revalidate, Wait
-from pytest_episem.workflows.fates import fates_of, lags_of, lines, renewals_of, services_of
+from pytest_episem.workflows.fates import again_of, fates_of, lags_of, lines, orders_of, renewals_of, services_of
 from pytest_episem.workflows.model import PastRequest, Template
+from pytest_episem.workflows.tail import answered
 from pytest_episem.workflows.timeline import Entry, Renewal, Request, Run
-from pytest_episem.workflows.world import Fate, World, line_of
+from pytest_episem.workflows.world import Again, Fate, Service, World, line_of
 
 MAX_WORLDS = 128
 """How many worlds a template of a bank may have."""
@@ -101,10 +102,16 @@ class Model:
 
     def start(self, world: World) -> Run:
         """Return the run of a world without any recovery action."""
-        return self._run(initial_entries(self.template, world))
+        return self._maker(world)(initial_entries(self.template, world))
+
+    def _maker(self, world: World) -> Callable[[tuple[Entry, ...]], Run]:
+        return self._run_last_first if world.last_first else self._run
 
     def _run(self, entries: tuple[Entry, ...]) -> Run:
         return Run(next(self._serials), self.template, entries)
+
+    def _run_last_first(self, entries: tuple[Entry, ...]) -> Run:
+        return Run(next(self._serials), self.template, entries, last_first=True)
 
     def _belief(self, time: int, members: tuple[Member, ...]) -> Belief:
         belief = Belief(time, members)
@@ -141,25 +148,40 @@ class Model:
             return self.shown(world, run, action.obligation, now), run
         if isinstance(action, Revalidate):
             granted = world.renewals[action.approval]
-            after = run.then(Renewal(action.approval, now, granted), self._run)
+            after = run.then(Renewal(action.approval, now, granted), self._maker(world))
             return (answers.GRANTED if granted else answers.REFUSED), after
         return "", run
 
     def _request(self, world: World, run: Run, now: int, action: Attempt | Compensate) -> tuple[str, Run]:
         undo = isinstance(action, Compensate)
         service = world.services[line_of(self.template.obligations[action.obligation].op, undo)]
-        fate = {
-            "refused": Fate("rejected", now),
-            "lost": Fate("never_effective", now),
-        }.get(service.kind) or Fate("effective", now, min(now + service.delay, self.template.horizon))
-        request = Request(f"r{run.recoveries + 1}", action.obligation, undo, action.key, fate, recovery=True)
-        after = run.then(request, self._run)
+        again = None if undo else self._again(world, run, action.obligation)
+        fate = _unanswered(again, now) if again is not None else _served(service, now)
+        request = Request(f"r{run.recoveries + 1}", action.obligation, undo, action.key, fate, recovery=True, sent=now)
+        after = run.then(request, self._maker(world))
+        if again is not None:
+            return answers.TIMEOUT, after
         index = len(after.entries) - 1
         answer = answers.reply(after, index, self.template.channel(action.obligation, undo), now)
         trace = after.traces[index]
         if service.kind == "unsaid" and trace is not None and trace.repeats is None:
             answer = answers.REJECTED
         return answer, after
+
+    def _again(self, world: World, run: Run, obligation: str) -> Again | None:
+        """Return the second trouble that strikes the next attempt, if it does."""
+        op = self.template.obligations[obligation].op
+        mode = world.again.get(op)
+        if mode is None or mode.kind == "none":
+            return None
+        tries = sum(
+            isinstance(entry, Request)
+            and entry.recovery
+            and not entry.undo
+            and self.template.obligations[entry.obligation].op == op
+            for entry in run.entries
+        )
+        return mode if tries + 1 == mode.attempt else None
 
     def shown(self, world: World, run: Run, obligation: str, now: int) -> str:
         """Return what a question about an obligation shows in one world at an instant."""
@@ -185,10 +207,29 @@ class Model:
         return 0
 
 
+def _served(service: Service, now: int) -> Fate:
+    kinds = {"refused": Fate("rejected", now), "lost": Fate("never_effective", now)}
+    return kinds.get(service.kind) or Fate("effective", now, now + service.delay)
+
+
+def _unanswered(again: Again, now: int) -> Fate:
+    if again.kind == "lost":
+        return Fate("never_arrived")
+    return Fate("effective", now + again.arrives, now + again.lands)
+
+
 def initial_entries(template: Template, world: World) -> tuple[Entry, ...]:
     """Return the timeline of the history in one world."""
     return tuple(
-        Request(past.id, name, past.undoes, past.item_key(name), world.fates[past.id].item(position))
+        Request(
+            past.id,
+            name,
+            past.undoes,
+            past.item_key(name),
+            world.fates[past.id].item(position),
+            sent=past.sent,
+            pending=not answered(template.channel(name, past.undoes), past),
+        )
         for past in template.requests
         for position, name in enumerate(past.does)
     )
@@ -215,7 +256,7 @@ def produced(template: Template, run: Run, request: PastRequest) -> Iterator[str
 
 
 def candidates(template: Template, limit: int = MAX_CANDIDATES) -> Iterator[World]:
-    """Yield every combination of fates, services, lags and renewals that the contracts allow.
+    """Yield every combination of fates, services, lags, renewals, second troubles and orders that the contracts allow.
 
     Raises:
         LargeSupport: there are more than ``limit``.
@@ -225,14 +266,17 @@ def candidates(template: Template, limit: int = MAX_CANDIDATES) -> Iterator[Worl
     services = {line: services_of(template, channel) for line, channel in lines(template).items()}
     lags = {op: found for op in ops if (found := lags_of(template, op))}
     renewals = {name: granted for name in template.approvals if (granted := renewals_of(template, name))}
-    dimensions = (fates, services, lags, renewals)
+    orders = orders_of(template)
+    again = {op: modes for op in ops if (modes := again_of(template, op))}
+    dimensions = (fates, services, lags, renewals, again, {"": orders})
     if math.prod(len(choice) for dimension in dimensions for choice in dimension.values()) > limit:
         raise LargeSupport(f"{template.id}: more than {limit} combinations of fates and services")
     for one in _combinations(fates):
         for two in _combinations(services):
             for three in _combinations(lags):
                 for four in _combinations(renewals):
-                    yield World(one, two, three, four)
+                    for five in _combinations(again):
+                        yield from (World(one, two, three, four, order, five) for order in orders)
 
 
 def _combinations(choices: Mapping[str, Sequence[T]]) -> Iterator[dict[str, T]]:
@@ -244,6 +288,8 @@ def _plausible(template: Template, request: PastRequest) -> list[Fate]:
     """The fates of a request, without those that its own answer rules out whatever else happened."""
     fates = fates_of(template, request)
     channel = template.channel(request.does[0], request.undoes)
+    if answered(channel, request):
+        fates = [fate for fate in fates if fate.arrives is not None and fate.arrives <= template.start]
     shown = answers.past_answer(request)
     authorization = template.contract(request.does[0]).authorization
     fluid = channel.deduplication is not None or (authorization is not None and authorization.enforced)

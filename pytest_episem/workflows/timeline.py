@@ -2,7 +2,8 @@
 
 A timeline is the requests and renewals in the order in which they were sent. Replaying it to the horizon gives all
 that ever follows without further actions, so a state is a timeline and an instant, and waiting changes only the
-instant. Things due at one instant happen in the order in which they were sent.
+instant. Things due at one instant happen in the order in which they were sent, or, in a world that says so, those
+sent last first; what an action does at once comes after them.
 
 Decisions where the protocol is silent:
 
@@ -33,6 +34,9 @@ class Request:
     key: str
     fate: Fate
     recovery: bool = False
+    sent: int = 0
+    pending: bool = True
+    """Whether it can still be due when others are: it was not answered in the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,14 @@ class Run:
     """
 
     __slots__ = (
-        "_next", "entries", "goal", "gone", "lasting", "ledger", "recoveries", "serial", "traces", "violations"
+        "_next", "deadline", "entries", "goal", "gone", "lasting", "ledger", "recoveries", "serial", "traces",
+        "violations"
     )  # fmt: skip
 
-    def __init__(self, serial: int, template: Template, entries: tuple[Entry, ...]) -> None:
-        replayed = _Replay(template, entries)
+    def __init__(self, serial: int, template: Template, entries: tuple[Entry, ...], last_first: bool = False) -> None:
+        replayed = _Replay(template, entries, last_first)
         self.serial = serial
+        self.deadline = template.deadline
         self.entries = entries
         self.traces = replayed.traces
         self.ledger = tuple(replayed.ledger)
@@ -122,15 +128,23 @@ def goal_holds(template: Template, ledger: tuple[LedgerEntry, ...], at: int) -> 
 class _Replay:
     """The replay itself; after construction ``traces``, ``ledger`` and ``violations`` hold the result."""
 
-    def __init__(self, template: Template, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, template: Template, entries: tuple[Entry, ...], last_first: bool) -> None:
         self.template = template
         self.entries = entries
         self.traces = tuple(Trace() if isinstance(entry, Request) else None for entry in entries)
         self.ledger: list[LedgerEntry] = []
         self.violations: list[Violation] = []
         self.renewed: list[tuple[str, int, int]] = []
-        for instant, index, phase in sorted(self._events()):
+        for instant, index, phase in sorted(self._events(), key=self._late if last_first else None):
             self._happen(instant, index, phase)
+
+    def _late(self, event: tuple[int, int, int]) -> tuple[int, int, int, int]:
+        """The place of an event where those sent last come first."""
+        instant, index, phase = event
+        entry = self.entries[index]
+        if isinstance(entry, Renewal) or (entry.recovery and instant == entry.sent):
+            return instant, 2, index, phase
+        return (instant, 1, -index, phase) if entry.pending else (instant, 0, index, phase)
 
     def _events(self) -> list[tuple[int, int, int]]:
         events = []

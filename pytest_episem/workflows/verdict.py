@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pytest_episem.workflows.actions import Step, Terminal
+from pytest_episem.workflows.actions import Fault, Step, Terminal
 from pytest_episem.workflows.world import World
 
 ViolationKind = Literal["duplicate", "unauthorised", "order", "undo_nothing", "undo_needed"]
@@ -69,7 +69,13 @@ class Verdict:
 class Trajectory:
     """A recorded episode: enough to judge it again without agent, planner or support.
 
-    ``certifiable`` flags a hand-off or an unknown end at which a finish would have been certified.
+    Attributes:
+        certifiable: a hand-off or an unknown end at which a finish would have been certified.
+        refused: how many proposals were refused.
+        certified_claim: whether the claim was certain when it was made, so that knowledge and luck stay apart; ``None``
+            without a finish.
+        given_up: it ended without a claim, and more could have been had: joint planning, going on from there, certifies
+            an end, or there was somebody to hand the case to.
     """
 
     template: str
@@ -80,5 +86,11 @@ class Trajectory:
     verdict: Verdict
     certifiable: bool = False
     refused: int = 0
+    certified_claim: bool | None = None
+    given_up: bool = False
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic's own class attribute
+
+    def faulty(self, fault: Fault) -> int:
+        """Return how many proposals had a fault, refused or executed."""
+        return sum(step.fault == fault for step in self.steps)

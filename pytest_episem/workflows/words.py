@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytest_episem.workflows.model import PastQuery, PastRequest, Template
 from pytest_episem.workflows.refusal import call_text, done_text
 from pytest_episem.workflows.verdict import Verdict, Violation
-from pytest_episem.workflows.world import Fate, Service, World
+from pytest_episem.workflows.world import Again, Fate, Service, World
 
 ENDINGS = {
     "completed": "completed, certified",
@@ -58,11 +58,20 @@ def truth_texts(template: Template, truth: World, worlds: Sequence[World]) -> li
 
 
 def _open(template: Template, worlds: Sequence[World], told: Sequence[World]) -> Iterator[tuple[str, str]]:
-    for kind, words in (("fates", _fates), ("services", _services), ("lags", _lags), ("renewals", _renewals)):
+    for kind, words in (
+        ("fates", _fates),
+        ("services", _services),
+        ("lags", _lags),
+        ("renewals", _renewals),
+        ("again", _again),
+    ):
         for name in getattr(worlds[0], kind):
             if len({getattr(world, kind)[name] for world in worlds}) > 1:
                 values = [getattr(world, kind)[name] for world in told if name in getattr(world, kind)]
                 yield name, words(template, name, list(dict.fromkeys(values)))
+    if len({world.last_first for world in worlds}) > 1:
+        firsts = dict.fromkeys("last" if world.last_first else "first" for world in told)
+        yield "", f"of things due at one instant comes first: what was sent {listed(list(firsts), 'or')}"
 
 
 def _fates(template: Template, name: str, fates: Sequence[Fate]) -> str:
@@ -75,7 +84,7 @@ def fates_text(template: Template, fates: Iterable[Fate]) -> str:
     parts: list[str] = []
     landed: dict[int | None, list[int]] = {}
     for fate in dict.fromkeys(fates):
-        if fate.kind == "effective" and fate.lands is not None and fate.lands < template.horizon:
+        if fate.kind == "effective" and fate.lands is not None and fate.lands <= template.deadline:
             landed.setdefault(fate.prefix, []).append(fate.lands)
         else:
             parts.append(_without_instant(fate))
@@ -86,7 +95,7 @@ def fates_text(template: Template, fates: Iterable[Fate]) -> str:
 
 def _without_instant(fate: Fate) -> str:
     if fate.kind == "effective":
-        return f"{_effect(fate.prefix)} only long after the deadline"
+        return f"{_effect(fate.prefix)} only after the deadline"
     words = {"never_arrived": "never arrived", "rejected": "rejected", "never_effective": "accepted without any effect"}
     return words[fate.kind]
 
@@ -105,16 +114,15 @@ def _range(numbers: Iterable[int], mark: str = "") -> str:
 
 def _services(template: Template, name: str, services: Sequence[Service]) -> str:
     delays = [service.delay for service in services if service.kind == "lands"]
-    late = template.horizon - template.start
-    soon = [delay for delay in delays if delay < late]
+    soon = [delay for delay in delays if delay <= template.deadline - template.start]
     parts = [f"effect {_range(soon)} instants later" if any(soon) else "effect at once"] if soon else []
-    parts += ["effect only long after the deadline"] if len(soon) < len(delays) else []
+    parts += ["effect only after the deadline"] if len(soon) < len(delays) else []
     others = {
-        "unsaid": "effect at once but the answer is a rejection",
+        "unsaid": "effect but the answer is a rejection",
         "refused": "rejected",
         "lost": "accepted without any effect",
     }
-    parts += [others[service.kind] for service in services if service.kind in others]
+    parts += dict.fromkeys(others[service.kind] for service in services if service.kind in others)
     return f"new requests, {name}: {listed(parts, 'or')}"
 
 
@@ -129,6 +137,21 @@ def _lags(template: Template, name: str, lags: Sequence[int]) -> str:
 
 def _renewals(template: Template, name: str, answers: Sequence[bool]) -> str:
     return f"renewal of {name}: {listed(['granted' if answer else 'refused' for answer in answers], 'or')}"
+
+
+def _again(template: Template, name: str, modes: Sequence[Again]) -> str:
+    parts: list[str] = []
+    for attempt, word in ((1, "first"), (2, "second")):
+        own = [mode for mode in modes if mode.attempt == attempt]
+        parts += [f"the {word} is lost"] if any(mode.kind == "lost" for mode in own) else []
+        delays = [mode.lands for mode in own if mode.kind == "landed"]
+        soon = [delay for delay in delays if delay <= template.deadline - template.start]
+        if soon:
+            lands = f"{_range(soon)} instants later" if any(soon) else "at once"
+            parts.append(f"the {word} gets no answer and has its effect {lands}")
+        parts += [f"the {word} gets no answer and has its effect late"] if len(soon) < len(delays) else []
+    parts += ["none is lost"] if any(mode.kind == "none" for mode in modes) else []
+    return f"new requests, {name}: {listed(parts, 'or')}"
 
 
 def violation_text(template: Template, violation: Violation) -> str:

@@ -41,8 +41,8 @@ class Fate:
 class Service:
     """How every recovery request over one line is served.
 
-    ``lands``: accepted at once, effective ``delay`` instants later; ``unsaid``: effective at once, but answered with
-    a rejection; ``refused``: rejected; ``lost``: accepted and never effective.
+    ``lands``: accepted at once, effective ``delay`` instants later; ``unsaid``: the same, but answered with a
+    rejection; ``refused``: rejected; ``lost``: accepted and never effective.
     """
 
     kind: Literal["lands", "unsaid", "refused", "lost"]
@@ -55,6 +55,30 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """Whether trouble strikes once more, for one operation.
+
+    Attributes:
+        kind: ``none``; the request is ``lost``; or it has ``landed`` without an answer.
+        attempt: which request of the recovery for the operation, 1 or 2; 0 where there is none.
+        arrives, lands: instants after sending at which it is accepted and takes effect, where it lands.
+    """
+
+    kind: Literal["none", "lost", "landed"]
+    attempt: int = 0
+    arrives: int = 0
+    lands: int = 0
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic's own class attribute
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "none"
+        delay = "" if self.kind == "lost" else f"+{self.arrives}" * bool(self.arrives) + f"+{self.lands}"
+        return f"{'first' if self.attempt == 1 else 'second'} {self.kind}{delay}"
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """One complete hidden truth.
 
@@ -63,12 +87,16 @@ class World:
         services: by line: the operation's name, or ``undo <operation>`` for its compensation.
         lags: the replica's lag in instants, by operation.
         renewals: whether a renewal is granted, by approval.
+        again: second trouble, by operation that declares it.
+        last_first: of things that are due at one instant, what was sent last happens first; else what was sent first.
     """
 
     fates: dict[str, Fate]
     services: dict[str, Service]
     lags: dict[str, int] = field(default_factory=dict)
     renewals: dict[str, bool] = field(default_factory=dict)
+    last_first: bool = False
+    again: dict[str, Again] = field(default_factory=dict)
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic's own class attribute
 

@@ -1,7 +1,9 @@
 """``episem list`` and names on the command line, where a bank holds workflows of the workflow suite.
 
-The worlds of the three workflows, counted by hand: billing-chain 6 fates x 2 services = 12; valid-key-recovery 5 x 2 =
-10 (never arrived, rejected, accepted for nothing, effect at 0 or 1); trip-withdrawal 2 fates x 2 renewals = 4.
+The worlds of the three workflows, counted by hand: billing-chain 6 fates x 4 services = 24; valid-key-recovery 5 x 3
+x 7 = 105 (never arrived, rejected, accepted for nothing, effect at 0 or 1; served after 0 or 1, or refused; no second
+trouble, or the first or second request lost or landing silently after 0 or 1); trip-withdrawal 2 fates x 2 renewals
+= 4.
 """
 
 from __future__ import annotations
@@ -17,17 +19,17 @@ def test_one_line_a_workflow(episem, workflow_dir):
     lines = episem("list", "--suite", "workflows", "--bank", workflow_dir).stdout.splitlines()
     assert [line.split(maxsplit=2) for line in lines[:4]] == [
         ["workflow", "worlds", "cases"],
-        [CHAIN, "12", "landed, lost"],
-        ["finance/valid-key-recovery", "10", "landed, lost"],
+        [CHAIN, "24", "landed, lost"],
+        ["finance/valid-key-recovery", "105", "landed, lost, lost-again, answer-lost-again"],
         ["travel/trip-withdrawal", "4", "renewed, room-held, nothing-held"],
     ]
-    assert lines[-1] == "3 workflows, 2 domains, 7 cases, 26 worlds; bank recoveries 0.2"
+    assert lines[-1] == "3 workflows, 2 domains, 9 cases, 133 worlds; bank recoveries 0.2"
 
 
 def test_a_selection_is_matched_with_the_names_of_the_items(episem, workflow_dir):
     lines = episem("list", "--bank", workflow_dir, "-k", "workflows and chain/lost").stdout.splitlines()
-    assert lines[1].split() == [CHAIN, "12", "lost"]
-    assert lines[-1].startswith("1 workflow, 1 domain, 1 case, 12 worlds;")
+    assert lines[1].split() == [CHAIN, "24", "lost"]
+    assert lines[-1].startswith("1 workflow, 1 domain, 1 case, 24 worlds;")
     nothing = episem("list", "--bank", workflow_dir, "-k", "cloud").stdout
     assert nothing == "no workflow of bank recoveries is selected\n"
 
@@ -41,7 +43,7 @@ def test_json(episem, both_dir):
     assert (line["workflow"], line["domain"], line["worlds"], line["cases"]) == (
         CHAIN,
         "finance",
-        12,
+        24,
         ["landed", "lost"],
     )
     assert document["workflows"]["bank"]["name"] == "both"
@@ -110,7 +112,7 @@ def test_how_a_workflow_may_be_named(episem, both_dir, name):
         (("zzz",), "unknown task or workflow 'zzz'; 'episem list --suite all' names all"),
         (("billing-chain", "--case", "lannded"), "unknown case 'lannded'; did you mean 'landed'?"),
         (("billing-chain/lannded",), "unknown case 'lannded'; did you mean 'landed'?"),
-        (("billing-chain", "--case", "world-12"), "unknown case 'world-12'; did you mean 'world-"),
+        (("billing-chain", "--case", "world-24"), "unknown case 'world-24'; did you mean 'world-"),
         (("billing-chain", "--world", "safe"), f"--world means nothing for {CHAIN}, which is of the workflow suite"),
         (("pr-58217", "--case", "landed"), "pr-58217, which is of the evidence suite"),
     ],

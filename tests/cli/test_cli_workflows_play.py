@@ -121,12 +121,12 @@ def test_the_commands_that_are_printed_name_the_bank(play, workflow_dir, episem)
 
 def test_advice_and_worlds(play):
     page = play("advice\nworlds\nquery charge\nworlds\nadvice\nsend receipt\nadvice\nfinish\n", "--case", "landed")
-    # Without an effect, and with charges refused, nothing helps: 3 of the 12 worlds.
-    assert "joint planning: query charge; going on from there, completion is certified in 9 of 12 worlds." in page
-    assert "6 fates of the history, 12 worlds fit every answer so far." in page
-    assert "1 fate of the history, 2 worlds fit every answer so far." in page
-    assert "joint planning: send receipt; going on from there, completion is certified in 2 of 2 worlds." in page
-    assert "joint planning: finish completed; it is certain in all 2 worlds that are left." in page
+    # Without an effect, and with charges refused, nothing helps: 3 of the 24 worlds.
+    assert "joint planning: query charge; going on from there, completion is certified in 21 of 24 worlds." in page
+    assert "6 fates of the history, 24 worlds fit every answer so far." in page
+    assert "1 fate of the history, 4 worlds fit every answer so far." in page
+    assert "joint planning: send receipt; going on from there, completion is certified in 4 of 4 worlds." in page
+    assert "joint planning: finish completed; it is certain in all 4 worlds that are left." in page
 
 
 def test_asking_us_costs_nothing_and_slips_neither(play):

@@ -1,8 +1,9 @@
 """``episem show`` of workflows, on the billing chain: the invoice is out, the charge timed out, the receipt waits.
 
 By hand: the charge arrives at once or never and takes effect within 2 instants or never, so six fates (never arrived,
-rejected, accepted for nothing, effect at 0, 1 or 2), each with new charges served or refused: 12 worlds. In *landed* it
-took effect at 0: ask (free), send the receipt (1). In *lost* it never arrived: ask, charge (3), send the receipt (1).
+rejected, accepted for nothing, effect at 0, 1 or 2), each with new charges served after 0, 1 or 2 or refused: 24
+worlds. In *landed* it took effect at 0: ask (free), send the receipt (1). In *lost* it never arrived: ask, charge (3),
+send the receipt (1).
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ def test_what_is_public(show):
     assert "in time arrives at once or never; takes effect within 2 instants or never" in promises
     assert section(page, "What nobody knows") == [
         "chg-7: never arrived, rejected, accepted without any effect or effect at t0 to t2",
-        "new requests, cards.charge: effect at once or rejected",
-        "6 fates of the history, 12 worlds fit every answer so far.",
+        "new requests, cards.charge: effect 0 to 2 instants later or rejected",
+        "6 fates of the history, 24 worlds fit every answer so far.",
     ]
-    assert section(page, "Cases")[0].startswith("landed, lost; and world-0 to world-11")
+    assert section(page, "Cases")[0].startswith("landed, lost; and world-0 to world-23")
     assert "What is true" not in page
 
 
@@ -79,7 +80,7 @@ def test_a_case_shows_its_truth_and_every_controller(show):
 
 
 def test_a_world_of_the_support_is_a_case_too(show):
-    pages = {section(show("--case", f"world-{number}"), f"What is true in world-{number}")[0] for number in range(12)}
+    pages = {section(show("--case", f"world-{number}"), f"What is true in world-{number}")[0] for number in range(24)}
     assert pages == {
         "chg-7: never arrived",
         "chg-7: rejected",
@@ -91,7 +92,7 @@ def test_a_world_of_the_support_is_a_case_too(show):
 def test_json(show):
     document = json.loads(show("--case", "landed", "--json"))
     assert document["schema"] == "episem.show-workflow/1"
-    assert (document["worlds"], document["fates"], document["cases"]) == (12, 6, ["landed", "lost"])
+    assert (document["worlds"], document["fates"], document["cases"]) == (24, 6, ["landed", "lost"])
     assert document["template"]["id"] == "finance/billing-chain"
     assert document["case"]["world"]["fates"]["c1"]["lands"] == 0
     verdict = document["case"]["runs"]["joint"]["trajectory"]["verdict"]

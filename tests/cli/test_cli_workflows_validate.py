@@ -30,15 +30,15 @@ def test_a_sound_bank_of_both_suites(episem, both_dir):
     result = episem("validate", both_dir)
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert lines[-1] == "no problems (evidence suite: 5 pairs; workflow suite: 3 workflows with 7 cases)"
-    assert ["finance", "2", "22", "12"] in [line.split() for line in lines]  # worlds 12 + 10
-    assert ["all", "3", "26", "12"] in [line.split() for line in lines]
+    assert lines[-1] == "no problems (evidence suite: 5 pairs; workflow suite: 3 workflows with 9 cases)"
+    assert ["finance", "2", "129", "105"] in [line.split() for line in lines]  # worlds 24 + 105
+    assert ["all", "3", "133", "105"] in [line.split() for line in lines]
 
 
 def test_a_bank_of_the_outcome_suite_alone(episem, workflow_dir):
     result = episem("validate", workflow_dir)
     assert result.returncode == 0
-    assert result.stdout.splitlines()[-1] == "no problems (workflow suite: 3 workflows with 7 cases)"
+    assert result.stdout.splitlines()[-1] == "no problems (workflow suite: 3 workflows with 9 cases)"
     assert "masks" not in result.stdout
     assert episem("validate", workflow_dir / "workflows").stdout.endswith(result.stdout.splitlines()[-1] + "\n")
 
@@ -52,7 +52,7 @@ def test_a_bank_of_the_outcome_suite_alone(episem, workflow_dir):
             f"{FILE}: handof: unknown key 'handof'; did you mean 'handoff'? [schema]",
         ),
         ("commit_bound: 2", "comit_bound: 2", f"{FILE}: contracts.cards.charge.comit_bound: unknown key"),
-        ("support: 12", "support: 11", f"{FILE}: expect.support: says 11, the contracts give 12 [support-size]"),
+        ("support: 24", "support: 11", f"{FILE}: expect.support: says 11, the contracts give 24 [support-size]"),
         ("{effect: 0}", "{effect: 3}", f"{FILE}: landed: c1: the contract allows no such fate (effective 0 3) [truth]"),
         (
             "lost: certified",
@@ -73,11 +73,11 @@ def test_json(episem, both_dir, spoil):
     assert (document["schema"], document["ok"], document["problems"]) == ("episem.validation/1", True, [])
     assert document["counts"]["total"]["pairs"] == 5
     assert document["workflows"]["worlds"] == {
-        "finance/billing-chain": 12,
-        "finance/valid-key-recovery": 10,
+        "finance/billing-chain": 24,
+        "finance/valid-key-recovery": 105,
         "travel/trip-withdrawal": 4,
     }
-    result = episem("validate", spoil("support: 12", "support: 11"), "--json")
+    result = episem("validate", spoil("support: 24", "support: 11"), "--json")
     (problem,) = json.loads(result.stdout)["problems"]
     assert (problem["code"], problem["file"], problem["field"]) == ("support-size", FILE, "expect.support")
     assert result.returncode == 1
@@ -87,7 +87,7 @@ def test_json(episem, both_dir, spoil):
     ("part", "last"),
     [
         (("--domain", "travel"), "no problems (workflow suite: 1 workflow with 3 cases)"),
-        (("--domain", "finance"), "no problems (evidence suite: 5 pairs; workflow suite: 2 workflows with 4 cases)"),
+        (("--domain", "finance"), "no problems (evidence suite: 5 pairs; workflow suite: 2 workflows with 6 cases)"),
         (("--family", "billing-chain"), "no problems (workflow suite: 1 workflow with 2 cases)"),
         (("--family", "finance/payment-authorization"), "no problems"),
     ],

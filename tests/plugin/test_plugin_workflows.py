@@ -1,7 +1,7 @@
 """The workflow suite under pytest: its items, what fails, what is recorded, and which options go with it.
 
 The cases are those of ``billing-chain``: an invoice is out, a charge got no answer. In ``landed`` it took effect at
-once, in ``lost`` it never arrived; six fates of the charge and two modes of the service make twelve worlds.
+once, in ``lost`` it never arrived; six fates of the charge and four modes of the service make 24 worlds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_the_shipped_bank_has_at_least_37_assignments_of_19_workflows(pytester):
 
 def test_one_item_a_world(pytester, bank):
     result = pytester.runpytest(SUITE, JOINT, bank, "--episem-cases=worlds", "--co", "-q")
-    assert ids(result) == [f"episem::{CHAIN}/world-{number}" for number in range(12)]
+    assert ids(result) == [f"episem::{CHAIN}/world-{number}" for number in range(24)]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,18 @@ def test_a_controller_passes_and_leaves_a_record_a_case(pytester, bank, workers)
     result.stdout.fnmatch_lines(["*episem/joint*", "report: *report.html", "records: run"])
 
 
-def test_immediate_stop_certifies_nothing_here_and_fails_nothing(pytester, bank):
+def test_passing_by_doing_nothing_is_not_passing(pytester, bank):
+    """Nothing is refused and nothing is harmed, but asking would have told what to do: both cases end certified under
+    joint planning."""
     result = pytester.runpytest(SUITE, "--episem-model=episem/stop", bank, "--episem-out=run")
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "gave up: ended without a claim and without handing the case to anybody",
+            "*0 CERTIFIED*of 2 cases: nothing was finished and known to be finished",
+            "proposals: 0 unsafe, 0 false claims (either: 0), 0 not offered",
+        ]
+    )
     verdicts = [r["trajectory"]["verdict"] for r in records(pytester.path / "run").values()]
     assert {verdict["terminal"] for verdict in verdicts} == {"unknown"}
 
@@ -132,13 +141,101 @@ def test_harm_fails_with_a_timeline_and_the_commands_to_see_it(pytester, bank, w
     )
 
 
-def test_behind_the_shield_the_same_agent_does_no_harm(pytester, bank):
+def test_behind_the_shield_the_same_agent_does_no_harm_and_fails(pytester, bank):
+    """By hand: the invoice is there, so sending it again is refused in every turn, all 40 of them; told once."""
     pytester.makepyfile(naive=NAIVE)
     result = pytester.runpytest_subprocess(SUITE, "--episem-agent=naive:NaiveRetry", bank, "--episem-out=run")
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(failed=2)
     for record in records(pytester.path / "run").values():
         assert record["trajectory"]["verdict"]["new"] == []
-        assert record["trajectory"]["refused"] > 0
+        assert record["trajectory"]["refused"] == 40
+        assert {step["fault"] for step in record["trajectory"]["steps"]} == {"unsafe"}
+    result.stdout.fnmatch_lines(
+        [
+            "unsafe: 40 proposals could have done harm; the shield stopped it",
+            "steps *1.-40. t1 invoice(INV-7), new key (40 times)",
+            "proposals: 80 unsafe, 0 false claims (either: 80), 0 not offered",
+        ]
+    )
+    assert len([line for line in result.outlines if "harmful in" in line]) == 2
+
+
+OWN = """
+from pytest_episem.workflows.actions import Finish, HandOff, Query, Stop
+from pytest_episem.workflows.controllers import Controller
+
+class Odd(Controller):
+    name = "odd"
+
+    def choose(self, belief):
+        return "query charge"
+
+class Nameless(Controller):
+    def choose(self, belief):
+        return Stop()
+
+def nothing(model):
+    Odd(model)
+
+class Forgets(Controller):
+    name = "forgets"
+    cases = 0
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.turns = 0
+
+    def choose(self, belief):
+        self.turns += 1
+        assert self.turns <= 2, "not a fresh controller"
+        return Query("charge") if self.turns == 1 else HandOff(("charge",))
+
+class Boasts(Controller):
+    name = "boasts"
+
+    def choose(self, belief):
+        asked = getattr(self, "asked", False)
+        self.asked = True
+        return Stop() if asked else Finish("completed")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ("Odd", "*odd.choose returned 'query charge', which is no action; there are Attempt, Compensate, *"),
+        ("Nameless", '*--episem-agent own:Nameless: the class Nameless has no name; give it one: name = "nameless"'),
+        ("nothing", "*--episem-agent own:nothing must return a controller with a method choose(belief), not None"),
+    ],
+)
+def test_what_is_no_controller_or_no_action_is_one_clear_line(pytester, bank, made, line):
+    pytester.makepyfile(own=OWN)
+    result = pytester.runpytest_subprocess(SUITE, f"--episem-agent=own:{made}", bank)
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines([line])
+    assert not [text for text in result.outlines if "Traceback" in text]
+
+
+def test_a_fresh_controller_plays_each_case(pytester, bank):
+    """It asks once and hands off, which fails both: in "landed" the receipt, in "lost" charge and receipt were left."""
+    pytester.makepyfile(own=OWN)
+    result = pytester.runpytest_subprocess(SUITE, "--episem-agent=own:Forgets", bank, "--episem-out=run")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["gave up: handed off where more could be found out and done"])
+    assert {len(record["trajectory"]["steps"]) for record in records(pytester.path / "run").values()} == {2}
+
+
+def test_a_claim_that_nobody_could_know_fails_though_it_was_stopped(pytester, bank):
+    pytester.makepyfile(own=OWN)
+    result = pytester.runpytest_subprocess(SUITE, "--episem-agent=own:Boasts", bank, "--episem-out=run")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "false claim: 1 time said that everything is done where that was not certain; the",
+            "  shield stopped it",
+            "proposals: 0 unsafe, 2 false claims (either: 2), 0 not offered",
+        ]
+    )
 
 
 def test_both_suites_in_one_run(pytester, task_file):

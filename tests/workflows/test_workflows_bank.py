@@ -96,11 +96,11 @@ def test_every_capability_is_there_is_missing_and_decides_an_ending(bank: Workfl
     for capability in CAPABILITIES:
         assert 0 < sum(capability.declared(contract) for contract in contracts) < len(contracts)
     witnesses = {
-        "finance/late-mandate": "deduplication",
+        "cloud/rollback-repeated": "deduplication",
         "logistics/bounded-replica": "query",
         "identity/directory-lag": "arrival",
         "logistics/manifest-underway": "commit_bound",
-        "people/starter-account": "final response",
+        "identity/lockout-lifted": "final response",
         "finance/double-capture": "compensation",
         "people/clearance-at-acceptance": "authorization",
     }

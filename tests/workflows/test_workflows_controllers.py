@@ -111,15 +111,17 @@ def test_exhaustive_enumeration_agrees(bank: WorkflowBank, name: str):
 
 
 def test_joint_plan_of_the_billing_chain_by_hand(bank: WorkflowBank):
-    """Twelve worlds, six fates by a service that serves or refuses. After the free question: settled at 0 or 1 (4
-    worlds): receipt. Absent or rejected (4): charge; the 2 served ones go on to the receipt, the 2 refused are handed
-    off. Accepted (4): wait one, ask; the 2 that landed get the receipt, of the 2 stuck ones one is served.
+    """24 worlds, six fates by a service that charges after 0, 1, 2 instants or refuses. After the free question:
+    settled at 0 or 1 (8 worlds): receipt. Absent or rejected (8): charge; the answer names the instant, so the receipt
+    goes out then, after waiting 0, 1 or 2; the 2 refused are handed off. Accepted (8): wait one, ask; the 4 that landed
+    get the receipt, of the 4 stuck ones 3 are served as above.
 
-    Fees: 4 x 1, 4 x 3 + 2 x 1, 2 x 1 + 2 x 3 + 1 = 27. Actions: 12 questions; 4 receipts; 4 charges, 2 receipts,
-    2 hand-offs; 4 waits, 4 questions, 2 receipts, 2 charges, 1 receipt, 1 hand-off = 38. Time: 4.
+    Fees: 8 x 1, 6 x (3 + 1) + 2 x 3, 4 x 1 + 3 x (3 + 1) + 3 = 57. Actions: 24 questions; 8 receipts; 8 charges, 4
+    waits, 6 receipts, 2 hand-offs; 8 waits, 8 questions, 4 receipts, 4 charges, 2 waits, 3 receipts, 1 hand-off = 82.
+    Time: 2 x (1 + 2), 8, 1 + 2 = 17.
     """
     model = Model(bank.workflow("finance/billing-chain").template)
-    assert Joint(model).plan(model.root).value == Vector(3, 0, 3, 3, 27, 38, 4)
+    assert Joint(model).plan(model.root).value == Vector(3, 0, 3, 3, 57, 82, 17)
 
 
 def test_cut_off_search_is_recorded_and_falls_back(bank: WorkflowBank):

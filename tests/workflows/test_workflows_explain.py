@@ -44,8 +44,8 @@ def test_a_charge_sent_twice_reads_as_a_timeline(chain, charged_twice):
         "           t0 charge(INV-7), key chg-7: no answer (timeout)",
         "not known  chg-7: never arrived, rejected, accepted without any effect or effect",
         "             at t0 to t2",
-        "           new requests, cards.charge: effect at once or rejected",
-        "           (6 fates, 12 worlds fit every answer)",
+        "           new requests, cards.charge: effect 0 to 2 instants later or rejected",
+        "           (6 fates, 24 worlds fit every answer)",
         "steps      1. t1 charge(INV-7), new key: settled at 1 (fee 3)",
         "              not admissible: harmful in 3 of 6 fates. If chg-7 is in flight: t0",
         "              sent, t1 yours lands, t2 chg-7 lands = charged twice. Ask first:",
@@ -74,7 +74,8 @@ def test_a_refused_proposal_says_why_and_was_not_executed(chain, bank):
     text = explain(chain, play(chain, landed, Attempt("charge", "mine"), HandOff(("charge",))), "landed")
     assert "1. t1 charge(INV-7), new key\n              refused, not executed: harmful in 3 of 6 fates." in text
     assert "2. t1 hand off\n" in text
-    assert text.startswith("no fault: handed off; goal missed")
+    assert text.startswith("unsafe: 1 proposal could have done harm; the shield stopped it\n")
+    assert "verdict    handed off; goal missed;" in text
 
 
 def test_worlds_rule_out_as_answers_come(chain, bank):
@@ -98,11 +99,17 @@ def test_what_counts_as_a_fault(chain, bank, charged_twice):
     )
 
 
-def test_a_false_claim_that_is_true_by_luck_is_no_fault():
+def test_a_claim_that_is_true_by_luck_is_told_from_knowledge():
     """Unasked, but the payment had landed: the claim holds, though nobody could know it."""
     model = Model(template({"pay": contract()}, [past("pay")]))
     luck = play(model, world_with(model, pay1=Fate("effective", 0, 0)), Finish("completed"), shield=False)
-    assert workflow_fault(luck, ()) == ""
+    assert (luck.verdict.claim_holds, luck.certified_claim) == (True, False)
+    assert workflow_fault(luck, ()) == (
+        "false claim: said that everything is completed, true this time, but not certain"
+    )
+    known = Model(template({"pay": contract()}, [past("pay", "settled", at=0)]))
+    assert play(known, 0, Finish("completed"), shield=False).certified_claim is True
+    assert play(known, 0, HandOff(), shield=False).certified_claim is None
     assert "not certified: the goal is missed in 1 of 2 fates. Not certain: pay." in " ".join(
         explain(model, luck, "world-1").split()
     )
@@ -149,7 +156,8 @@ def test_every_text_of_the_shipped_bank_fits_80_columns(over_assignments, bank):
         text = explain(models[result.template], result.trajectory, result.case)
         assert max(map(len, text.splitlines())) <= 80
         assert "not admissible" not in text
-        assert text.startswith("no fault: ")
+        assert text.startswith("gave up: " if result.trajectory.given_up else "no fault: ")
+        assert result.controller == "stop" or not result.trajectory.given_up
 
 
 def test_a_batch_and_a_copy_of_unknown_age_in_words(bank):
@@ -174,7 +182,7 @@ def test_instants_are_told_as_a_range_only_where_none_is_missing():
         "effect at t1 to t3",
         "effect at t0, t1 or t3",
     ]
-    assert fates_text(model, [Fate("effective", 0, model.horizon)]) == "effect only long after the deadline"
+    assert fates_text(model, [Fate("effective", 0, model.horizon)]) == "effect only after the deadline"
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
 
 

@@ -135,10 +135,10 @@ def test_certificate_needs_the_goal_at_the_deadline_and_at_the_horizon():
 
 
 def test_second_request_that_may_land_after_the_deadline_denies_the_certificate():
-    """One payment settled; another, without bounds, may land at H: the goal holds at the deadline and not after."""
+    """One payment settled; another, without bounds, may land late: the goal holds at the deadline and not after."""
     second = past("pay", id="pay2", key="other", sent=1)
     model = Model(template({"pay": contract(commit_bound=None)}, [past("pay", "settled", at=0), second]))
-    at_the_end = world_with(model, pay2=Fate("effective", 1, model.template.horizon))
+    at_the_end = world_with(model, pay2=Fate("effective", 1, 6))
     assert model.initial[at_the_end].goal
     assert not model.initial[at_the_end].lasting
     alone = model.step(model.root, Wait(4))[""]
@@ -379,21 +379,23 @@ def test_adjudicator_replays_actions_that_no_contract_offers_without_a_fault_of_
     assert disagreements(work, forged)[0] == "step 1: answer 'count 1', replayed 'not offered'"
 
 
-def test_the_adjudicators_horizon_is_the_longest_promise_after_the_deadline():
-    """The clock ends at 5; ``mail`` arrives within 2 and settles within 1 more: the horizon is 5 + 1 + 3 = 9.
-
-    ``pay`` promises nothing, so that what it was sent may land at the horizon itself and break the goal there.
-    """
+def test_a_late_effect_is_judged_whatever_else_is_promised():
+    """The clock ends at 5; ``mail`` arrives within 2 and settles within 1 more. ``pay`` promises nothing, so that what
+    it was sent may land after all of that and break the goal there."""
     second = past("pay", id="pay2", key="other", sent=1)
     contracts = {"pay": contract(commit_bound=None), "mail": contract(arrival=2, commit_bound=1)}
     history = [past("pay", "settled", at=0), past("mail", "settled", at=0), second]
     model = Model(template(contracts, history))
-    assert model.template.horizon == 9
-    late = world_with(model, pay1=Fate("effective", 0, 0), mail1=Fate("effective", 0, 0), pay2=Fate("effective", 1, 9))
+    last = model.template.tail.late[-1]
+    assert last >= 5 + 3 + 1
+    assert model.template.horizon > last + 3
+    known = {"pay1": Fate("effective", 0, 0), "mail1": Fate("effective", 0, 0)}
+    late = world_with(model, **known, pay2=Fate("effective", 1, last))
     verdict = judged(model.template, play(model, late, Finish("completed"), shield=False))
     assert (verdict.goal, verdict.claim_holds, verdict.new) == (True, False, ())
-    assert verdict.inherited == (Violation("duplicate", "pay", "pay2", 9),)
-    never = world_with(model, pay1=Fate("effective", 0, 0), mail1=Fate("effective", 0, 0), pay2=Fate("never_arrived"))
+    assert verdict.inherited == (Violation("duplicate", "pay", "pay2", last),)
+    assert [violation.at for violation in verdict.inherited] == [last]
+    never = world_with(model, **known, pay2=Fate("never_arrived"))
     verdict = judged(model.template, play(model, never, Finish("completed"), shield=False))
     assert (verdict.goal, verdict.claim_holds, verdict.inherited) == (True, True, ())
 
@@ -405,34 +407,22 @@ def test_the_adjudicators_horizon_is_the_longest_promise_after_the_deadline():
         ({"arrival": 2, "commit_bound": 1}, 9),
         ({"arrival": 0, "commit_bound": 2}, 8),
         ({"compensation": CompensationTerms(arrival=2, commit_bound=1)}, 9),
-        ({"compensation": CompensationTerms(arrival=1, commit_bound=None)}, 7),
         ({"arrival": 3, "compensation": CompensationTerms(arrival=1, commit_bound=1)}, 9),
         ({"arrival": None, "commit_bound": 1}, 7),
-        ({"compensation": CompensationTerms(arrival=None, commit_bound=1)}, 7),
-        ({"compensation": CompensationTerms()}, 6),
     ],
 )
-def test_promises_of_both_ways_count_for_the_adjudicators_horizon(terms, horizon):
-    """The second ``pay`` lands at the horizon and nowhere later: the ledger of the replay holds it to the instant."""
-    contracts = {"pay": contract(commit_bound=None), "mail": contract(**terms)}
-    model = Model(template(contracts, [past("pay", "settled", at=0), past("pay", id="pay2", key="other", sent=1)]))
-    assert model.template.horizon == horizon
-    late = world_with(model, pay2=Fate("effective", 1, horizon))
-    verdict = judged(model.template, play(model, late, Stop()))
-    assert verdict.inherited == (Violation("duplicate", "pay", "pay2", horizon),)
-    # Nor does what is sent later land after it, however slow the provider is.
-    unbounded = Model(template({**contracts, "pay": contract(response="receipt", commit_bound=None)}, []))
-    slowest = max(range(len(unbounded.worlds)), key=lambda n: unbounded.worlds[n].services["pay"].delay)
-    later = play(unbounded, slowest, Wait(3), Attempt("pay", "n"), Stop(), shield=False)
-    assert [entry.landed for entry in later.ledger] == [horizon]
+def test_without_anything_unbounded_the_horizon_is_the_longest_promise_after_the_deadline(terms, horizon):
+    work = template({"pay": contract(), "mail": contract(**terms)}, [past("pay", "settled", at=0)])
+    assert (work.tail.late, work.horizon) == ((), horizon)
 
 
-def test_an_effect_without_a_bound_lands_at_the_horizon_at_the_latest():
+def test_an_effect_of_a_slow_provider_is_in_the_ledger_however_late_it_was_sent():
     model = Model(template({"pay": contract(response="receipt", commit_bound=None)}, []))
-    assert model.template.horizon == 6
     slowest = max(range(len(model.worlds)), key=lambda n: model.worlds[n].services["pay"].delay)
+    delay = model.worlds[slowest].services["pay"].delay
+    assert 4 + delay < model.template.horizon
     sent_later = play(model, slowest, Wait(3), Attempt("pay", "n"), Stop(), shield=False)
-    assert [entry.landed for entry in sent_later.ledger] == [6]
+    assert [entry.landed for entry in sent_later.ledger] == [4 + delay]
     assert answers_of(sent_later)[1] == "accepted at 4"
 
 

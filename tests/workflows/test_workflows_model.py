@@ -20,6 +20,7 @@ from pytest_episem.workflows.model import (
     RenewalTerms,
     Template,
 )
+from pytest_episem.workflows.shield import admissible
 from pytest_episem.workflows.support import EmptySupport, LargeSupport, Model
 from pytest_episem.workflows.world import Fate
 
@@ -61,10 +62,12 @@ def test_fates_of_a_lost_answer_are_all_that_the_bounds_allow():
     ]
 
 
-def test_unbounded_request_gets_each_instant_to_the_deadline_and_the_horizon():
+def test_unbounded_request_gets_each_instant_to_the_deadline_and_what_stands_for_later_ones():
+    """The service is unbounded too: what is sent at t1 to t4 may land around the old request, up to three instants
+    before it and four after the first late one."""
     work = one([past("pay")], commit_bound=None)
     landings = [fate.lands for fate in fates_of(work, work.requests[0]) if fate.kind == "effective"]
-    assert landings == [0, 1, 2, 3, 4, 5, 6]
+    assert landings == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     late = one([past("pay")], arrival=None)
     arrivals = [fate.arrives for fate in fates_of(late, late.requests[0]) if fate.kind == "effective"]
     assert arrivals == [0, 1, 2, 3, 4, 5, 6]
@@ -110,10 +113,46 @@ def test_services_follow_from_the_contract():
     assert [str(s) for s in services_of(work, lossy)] == ["lands", "lost"]
 
 
+def test_a_final_answer_does_not_make_the_effect_immediate():
+    """The effect of any attempt falls within the commit bound, and the answer names its instant; without a bound it may
+    come at any later one."""
+    work = one([])
+    names = [str(s) for s in services_of(work, contract(attempts="may_fail", commit_bound=2))]
+    assert names == ["lands", "lands+1", "lands+2", "refused"]
+    unsaid = contract(attempts="may_fail", settles=("settled",), commit_bound=1)
+    assert [str(s) for s in services_of(work, unsaid)] == ["lands", "lands+1", "refused", "unsaid", "unsaid+1"]
+    unbounded = one([], commit_bound=None)
+    delays = [s.delay for s in services_of(unbounded, unbounded.contract("pay"))]
+    assert delays == [0, 1, 2, 3, 4, 5]
+    late = Model(one([], commit_bound=2, query=COUNT))
+    assert answers_of(play(late, 2, Attempt("pay", "n"), Query("pay"), Wait(2), Query("pay"), Finish("completed"))) == [
+        "settled at 3",
+        "count 0",
+        "",
+        "count 1",
+        "",
+    ]
+
+
+def test_what_is_judged_at_the_effect_is_judged_then_after_a_final_answer_too():
+    """Approved until t3; sent at t2 it may land at t3, which nobody approved, whatever was answered."""
+    terms = {"authorization": AuthorizationTerms(judged="effect"), "commit_bound": 1}
+    approved = {"pay": Obligation(op="pay", approval="apr")}
+    more = {"obligations": approved, "approvals": {"apr": Approval(until=3)}}
+    model = Model(one([], more, **terms))
+    assert admissible(model, model.root, Attempt("pay", "n"))
+    later = model.step(model.root, Wait(1))[""]
+    assert not admissible(model, later, Attempt("pay", "n"))
+    slow = next(n for n, world in enumerate(model.worlds) if world.services["pay"].delay == 1)
+    trajectory = play(model, slow, Wait(1), Attempt("pay", "n"), Stop(), shield=False)
+    assert answers_of(trajectory)[1] == "settled at 3"
+    assert [(v.kind, v.at) for v in trajectory.verdict.new] == [("unauthorised", 3)]
+
+
 def test_support_keeps_only_what_reproduces_the_answers():
     terms = {"attempts": "may_fail", "commit_bound": 1}
-    assert fates(Model(one([past("pay", "rejected")], **terms))) == {"rejected": 2}
-    assert fates(Model(one([past("pay", "settled", at=1)], **terms))) == {"effective": 2}
+    assert fates(Model(one([past("pay", "rejected")], **terms))) == {"rejected": 3}
+    assert fates(Model(one([past("pay", "settled", at=1)], **terms))) == {"effective": 3}
     receipt = Model(one([past("pay", "accepted", at=0)], **{**terms, "response": "receipt"}))
     assert {world.fates["pay1"] for world in receipt.worlds} == {
         Fate("effective", 0, 0),

@@ -23,7 +23,7 @@ from pytest_episem.workflows.world import World
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
 PROSE = " ".join(re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE).split())
-NUMBERS = {2: "two", 3: "three", 5: "five", 6: "six", 12: "twelve"}
+NUMBERS = {2: "two", 3: "three", 5: "five", 6: "six"}
 ACTIVE = [name for name in CONTROLLERS if name != "stop"]
 
 
@@ -45,7 +45,7 @@ def model(workflow: Workflow) -> Model:
 
 @pytest.fixture(scope="module")
 def results(workflow: Workflow) -> list[Result]:
-    """All five controllers in all twelve worlds."""
+    """All five controllers in all 24 worlds."""
     return run_workflow(workflow, over="worlds")
 
 
@@ -72,7 +72,7 @@ def test_the_clock_and_the_fees(workflow):
 def test_six_fates_with_what_is_said_of_them_and_what_a_second_charge_does(model):
     expected = []
     for number, world in enumerate(model.worlds):
-        if world.services["cards.charge"].kind == "lands":
+        if str(world.services["cards.charge"]) == "lands":
             run = model.initial[number]
             said, _ = model.execute(world, run, 1, Query("charge"))
             _, after = model.execute(world, run, 1, Attempt("charge", "second"))
@@ -80,7 +80,7 @@ def test_six_fates_with_what_is_said_of_them_and_what_a_second_charge_does(model
             words = "charges twice" if twice else "is the only one"
             expected.append([fate_words(world), said.removeprefix("chg-7 "), words])
     assert sorted(rows("fate of the charge")) == sorted(expected)
-    assert len(expected) == fate_count(model, list(range(12))) == 6
+    assert len(expected) == fate_count(model, list(range(24))) == 6
     assert f"{NUMBERS[6]} things can have become of it" in PROSE
 
 
@@ -118,11 +118,13 @@ def truth(world: World) -> str:
     words = fate_words(world)
     if words.startswith("effect"):
         return "effect at t2" if words == "effect at t2" else "effect at t0 or t1"
-    served = {"lands": "charges are served", "refused": "charges are rejected"}[world.services["cards.charge"].kind]
+    service = world.services["cards.charge"]
+    lands = f"charges land {service.delay} later" if service.delay else "charges land at once"
+    served = {"lands": lands, "refused": "charges are rejected"}[service.kind]
     return f"{'no effect' if 'without' in words else 'never arrived or rejected'}, {served}"
 
 
-def test_what_the_four_do_in_the_twelve_worlds(results):
+def test_what_the_four_do_in_the_worlds(results):
     endings = {"completed": "completed", "handed_off": "handed off"}
     for name in ACTIVE:
         found = Counter(
@@ -130,33 +132,33 @@ def test_what_the_four_do_in_the_twelve_worlds(results):
             for run, v in ((r.trajectory, r.trajectory.verdict) for r in results if r.controller == name)
         )
         assert sorted([*key, str(count)] for key, count in found.items()) == sorted(rows("what is true"))
-    assert f"In the {NUMBERS[len(results) // 5]} worlds:" in PROSE
+    assert f"In the {len(results) // 5} worlds:" in PROSE
 
 
-def test_nine_of_twelve_is_the_most_that_is_possible(model, results):
+def test_twenty_one_of_twenty_four_is_the_most_that_is_possible(model, results):
     """Where the first charge has no effect and a new one is rejected, nothing makes the goal true."""
     hopeless = [
         world
         for world in model.worlds
         if world.fates["c1"].kind != "effective" and world.services["cards.charge"].kind == "refused"
     ]
-    assert f"{12 - len(hopeless)} of 12 is the most that is possible. In the other {len(hopeless)} worlds" in PROSE
+    assert f"{24 - len(hopeless)} of 24 is the most that is possible. In the other {len(hopeless)} worlds" in PROSE
     certified = {name: row.certified for name, row in table(results).items()}
-    assert certified == {"stop": 0, **dict.fromkeys(ACTIVE, 9)}
+    assert certified == {"stop": 0, **dict.fromkeys(ACTIVE, 21)}
 
 
 def test_the_sums_of_the_report_follow_from_the_paths(results):
-    """By hand, from the table of paths: fees 4 x 1 + 2 x 1 + 2 x 4 + 2 x 3 + 4 + 3, and so on."""
+    """By hand, from the table of paths: fees 8 x 1 + 4 x 1 + 6 x 4 + 2 x 3 + 3 x 4 + 3, and so on."""
     paths = [list(map(int, row[3:])) for row in rows("what is true")]
     fee, actions, time = (sum(row[place] * row[3] for row in paths) for place in range(3))
-    assert (fee, actions, time) == (27, 38, 4)
+    assert (fee, actions, time) == (57, 82, 17)
     for name in ACTIVE:
-        (line,) = re.findall(rf"^episem/{name} +9/12.*$", PAGE, flags=re.MULTILINE)
-        assert line.split()[1:] == ["9/12", "9", "0", "3", "0", "0", "27", "38", "4", "0", "0"]
+        (line,) = re.findall(rf"^episem/{name} +21/24.*$", PAGE, flags=re.MULTILINE)
+        assert line.split()[1:] == ["21/24", "21", "0", "3", "0", "0", "57", "82", "17", "0", "0"]
         row = table(results)[name]
-        assert (row.handed_off, row.fee, row.actions, row.time) == (3, 27, 38, 4)
-    (line,) = re.findall(r"^episem/stop +0/12.*$", PAGE, flags=re.MULTILINE)
-    assert line.split()[1:] == ["0/12", "0", "0", "0", "0", "12", "0", "0", "0", "0", "0"]
+        assert (row.handed_off, row.fee, row.actions, row.time) == (3, 57, 82, 17)
+    (line,) = re.findall(r"^episem/stop +0/24.*$", PAGE, flags=re.MULTILINE)
+    assert line.split()[1:] == ["0/24", "0", "0", "0", "0", "24", "0", "0", "0", "0", "0"]
 
 
 def test_the_table_over_the_whole_bank(bank, over_assignments):

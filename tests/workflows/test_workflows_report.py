@@ -100,7 +100,10 @@ def test_it_speaks_ascii_and_without_colour_where_it_must():
 
 def test_quiet_is_what_matters_and_verbose_is_every_table():
     quiet = lines_of(run(joint()), verbosity=-1)
-    assert quiet[1:] == ["certified 2/2   goal 2/2   new violations 0/2"]
+    assert quiet[1:] == [
+        "certified 2/2   goal 2/2   new violations 0/2",
+        "proposals: 0 unsafe, 0 false claims (either: 0), 0 not offered",
+    ]
     text = "\n".join(lines_of(run(joint()), verbosity=1))
     for title in ("computation", "certified by workflow", "coverage and checks"):
         assert f"Workflows: {title}" in text

@@ -88,7 +88,8 @@ def test_harm_and_false_claims_with_the_shield_off():
 
 
 def test_refused_proposals_are_counted():
-    assert summary([record("lost", PAY, PAY, ASK, PAY, DONE)]).row.refusals == 2
+    row = summary([record("lost", PAY, PAY, ASK, PAY, DONE)]).row
+    assert (row.refusals, row.unsafe, row.false_claims, row.not_offered) == (2, 2, 0, 0)
 
 
 def test_a_refuted_record_is_a_run_and_nothing_else():
@@ -288,6 +289,7 @@ def test_the_json_form_holds_every_number_and_its_denominators():
     assert document["results"] == {
         "runs": 1, "certified": 1, "goal": 1, "new": 0, "handed_off": 0, "withdrawn": 0, "unknown": 0, "claims": 0,
         "fee": 1, "actions": 1, "time": 0, "false_certificates": 0, "refuted": 0, "certifiable": 0, "refusals": 0,
+        "unsafe": 0, "false_claims": 0, "not_offered": 0,
     }  # fmt: skip
     assert document["templates"] == {"some/work": {"planned": 2, "recorded": 1, "certified": 1}}
     assert document["run"]["shield"] is True

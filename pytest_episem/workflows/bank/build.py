@@ -7,8 +7,9 @@ from typing import Any
 
 from pytest_episem.errors import EpisemError, suggestion
 from pytest_episem.workflows.bank.template_file import FateEntry, HistoryEntry, TemplateFile
-from pytest_episem.workflows.fates import fates_of, lags_of, lines, renewals_of, services_of
+from pytest_episem.workflows.fates import again_of, fates_of, lags_of, lines, nearest_fate, renewals_of, services_of
 from pytest_episem.workflows.model import (
+    AgainTerms,
     Approval,
     AuthorizationTerms,
     CompensationTerms,
@@ -22,7 +23,7 @@ from pytest_episem.workflows.model import (
 )
 from pytest_episem.workflows.world import Fate, World
 
-CHOICES = ("service", "lag", "renewal")
+CHOICES = ("service", "lag", "renewal", "again")
 
 
 class PlaceError(EpisemError):
@@ -57,7 +58,7 @@ def build_template(file: TemplateFile, domain: str) -> Template:
 
 
 def _contract(fields: dict[str, Any]) -> Contract:
-    parts = {"query": QueryTerms, "authorization": AuthorizationTerms}
+    parts = {"query": QueryTerms, "authorization": AuthorizationTerms, "again": AgainTerms}
     for name, kind in parts.items():
         if fields.get(name) is not None:
             fields[name] = kind(**fields[name])
@@ -125,7 +126,7 @@ def _history_faults(file: TemplateFile) -> Iterator[tuple[str, str]]:
     for entry in file.history:
         place = f"history.{entry.id}"
         if entry.id in seen:
-            yield place, "the id is used already, or is one of service, lag, renewal"
+            yield place, "the id is used already, or is one of service, lag, renewal, again"
         seen.add(entry.id)
         if not last <= entry.sent <= (entry.at if entry.at is not None else entry.sent) <= file.clock.start:
             yield place, "sent in order, answered at or after sending, and both no later than the start"
@@ -159,12 +160,14 @@ def build_world(file: TemplateFile, template: Template, assignment: str) -> Worl
     services = {line: services_of(template, channel) for line, channel in lines(template).items()}
     lags = {op: lags_of(template, op) for op in template.contracts}
     renewals = {name: renewals_of(template, name) for name in template.approvals}
+    again = {op: again_of(template, op) for op in template.contracts}
     told = ((request, truth.get(request.id)) for request in template.requests)
     return World(
         fates={request.id: _fate(template, request, fate, assignment) for request, fate in told},
         services=_chosen("service", services, truth, assignment),
         lags=_chosen("lag", lags, truth, assignment),
         renewals=_chosen("renewal", renewals, truth, assignment),
+        again=_chosen("again", again, truth, assignment),
     )
 
 
@@ -210,6 +213,8 @@ def _fate(template: Template, request: PastRequest, told: Any, assignment: str) 
     allowed = fates_of(template, request)
     if fate is None:
         raise PlaceError(place, "its fate must be given: the answer does not settle it", assignment)
+    if not (isinstance(told, FateEntry) and told.accepted is not None):
+        fate = nearest_fate(allowed, fate)
     if fate not in allowed:
         raise PlaceError(place, f"the contract allows no such fate ({_fate_text(fate)})", assignment)
     return fate

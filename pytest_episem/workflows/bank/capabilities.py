@@ -7,18 +7,18 @@ effect or back. A hidden truth keeps its fates; a service that no longer exists 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_episem.workflows.bank.load import Workflow
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
-from pytest_episem.workflows.fates import lags_of, lines, services_of
+from pytest_episem.workflows.fates import again_of, fates_of, lags_of, lines, nearest_fate, services_of
 from pytest_episem.workflows.model import AuthorizationTerms, Contract, PastQuery, PastRequest, Template
 from pytest_episem.workflows.support import EmptySupport, LargeSupport, Model
 from pytest_episem.workflows.verdict import Verdict
-from pytest_episem.workflows.world import Service, World
+from pytest_episem.workflows.world import Again, Service, World
 
 Change = Literal["ending", "cost", "nothing", "not measured"]
 
@@ -129,7 +129,14 @@ def _carried(variant: Template, world: World) -> World:
         line: _nearest(services_of(variant, channel), world.services[line]) for line, channel in lines(variant).items()
     }
     lags = {op: lag for op, lag in world.lags.items() if lags_of(variant, op)}
-    return replace(world, services=services, lags=lags)
+    fates = {past.id: nearest_fate(fates_of(variant, past), world.fates[past.id]) for past in variant.requests}
+    again = {op: _alike(again_of(variant, op), mode) for op, mode in world.again.items()}
+    return replace(world, fates=fates, services=services, lags=lags, again=again)
+
+
+def _alike(allowed: Sequence[Again], mode: Again) -> Again:
+    found = (one for one in allowed if (one.kind, one.attempt, one.lands) == (mode.kind, mode.attempt, mode.lands))
+    return mode if mode in allowed else next(found, allowed[0])
 
 
 def _nearest(allowed: list[Service], service: Service) -> Service:

@@ -13,6 +13,7 @@ CODES: dict[str, str] = {
     "expect": "A controller ends differently from what the file says.",
     "refuted": "A recorded run does not stand: the adjudicator disagrees, or recovery caused a violation.",
     "capability": "A capability is declared everywhere or nowhere, or no ending depends on it.",
+    "again": "A contract declares second trouble, and no named case plays the loss, or the silent landing.",
     "label-word": "A word that gives the suite away stands in something the agent sees.",
     "selection": "An id contains the name of another domain, so that selecting by name takes in too much.",
 }

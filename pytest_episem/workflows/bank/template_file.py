@@ -84,10 +84,18 @@ class AuthorizationEntry(_Strict):
     enforced: bool = False
 
 
+class AgainEntry(_Strict):
+    """Second trouble: one of the first two requests sent in the recovery may get no answer."""
+
+    arrival: Count | None = None
+    commit_bound: Count | None = None
+
+
 class ContractEntry(ChannelEntry):
     """All promises about one operation."""
 
     whole: bool = False
+    again: AgainEntry | None = None
     query: QueryEntry | None = None
     compensation: CompensationEntry | None = None
     authorization: AuthorizationEntry | None = None
@@ -181,8 +189,8 @@ Truth = Annotated[
 
 
 class TemplateFile(_Strict):
-    """One template with its assignments. In an assignment, ``service``, ``lag`` and ``renewal`` choose among what the
-    contracts allow; every other key is the id of a past request."""
+    """One template with its assignments. In an assignment, ``service``, ``lag``, ``renewal`` and ``again`` choose
+    among what the contracts allow; every other key is the id of a past request."""
 
     id: Slug
     title: Text
@@ -204,6 +212,7 @@ TEMPLATE = Shape(
         ("clock",): ClockEntry,
         ("contracts", "*"): ContractEntry,
         ("contracts", "*", "query"): QueryEntry,
+        ("contracts", "*", "again"): AgainEntry,
         ("contracts", "*", "compensation"): CompensationEntry,
         ("contracts", "*", "authorization"): AuthorizationEntry,
         ("approvals", "*"): ApprovalEntry,

@@ -65,7 +65,7 @@ def validate_workflows(directory: Path, *, capabilities: bool = True, only: str 
         if model is None:
             continue
         worlds[name] = len(model.worlds)
-        problems += [*_size(workflow, model), *_truths(workflow, model), *_endings(workflow)]
+        problems += [*_size(workflow, model), *_truths(workflow, model), *_troubles(workflow), *_endings(workflow)]
     if capabilities and not only:
         problems += _capabilities(workflows, directory)
     order = list(CODES)
@@ -150,6 +150,17 @@ def _truths(workflow: Workflow, model: Model) -> Iterator[Problem]:
         if text in seen:
             yield Problem("same-truth", workflow.file, name, "", f"the same truth as {seen[text]!r}")
         seen.setdefault(text, name)
+
+
+def _troubles(workflow: Workflow) -> Iterator[Problem]:
+    """Each kind of second trouble that is declared must be played by an assignment."""
+    for op, contract in workflow.template.contracts.items():
+        if contract.again is not None:
+            played = {world.again[op].kind for world in workflow.assignments.values()}
+            for kind in ("lost", "landed"):
+                if kind not in played:
+                    message = f"no assignment plays a second request that is {kind}"
+                    yield Problem("again", workflow.file, "", f"contracts.{op}.again", message)
 
 
 def _endings(workflow: Workflow) -> Iterator[Problem]:

@@ -2,8 +2,8 @@
 
 The bound looks at each world as if it were known. An obligation is *bare* in a run if nothing of it ever lands and
 nothing that was sent for it could still be let through: it takes one attempt of its own, with its fee, and cannot be
-fulfilled at all where the service refuses or loses what it is sent, or where its approval has ended for good. A
-surplus effect takes a compensation. Everything else is taken to be free.
+fulfilled at all where the service refuses or loses what it is sent and nothing lands without an answer, or where its
+approval has ended for good. A surplus effect takes a compensation. Everything else is taken to be free.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class LowerBound:
 
     def _hopeless(self, world: int, run: Run, name: str, now: int) -> bool:
         truth, obligation = self.model.worlds[world], self.model.template.obligations[name]
-        if truth.services[line_of(obligation.op, False)].kind in ("refused", "lost"):
+        again = truth.again.get(obligation.op)
+        silent = again is not None and again.kind == "landed"
+        if not silent and truth.services[line_of(obligation.op, False)].kind in ("refused", "lost"):
             return True
         if obligation.approval is None:
             return False

@@ -1,0 +1,142 @@
+"""What a refusal says of the one who proposed: unsafe, false claim or not offered; and who gave up (workflow protocol,
+sections 2 and 3)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+from workflow_builders import contract, past, play, template
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
+from pytest_episem.workflows.bank.load import WorkflowBank
+from pytest_episem.workflows.controllers import Controller
+from pytest_episem.workflows.controllers.joint import Joint
+from pytest_episem.workflows.explain import explain, workflow_fault
+from pytest_episem.workflows.model import CompensationTerms, QueryTerms
+from pytest_episem.workflows.shield import fault_of
+from pytest_episem.workflows.study import run_case
+from pytest_episem.workflows.support import Belief, Model
+
+COUNT = QueryTerms(scope="state", authority="authoritative", lag=0)
+UNDO = CompensationTerms(attempts="settle", response="final", arrival=0, commit_bound=0, until=3)
+
+
+def paid() -> Model:
+    """A payment may have landed at t0; undoing is offered until t3; the clock runs from 1 to 5."""
+    return Model(template({"pay": contract(compensation=UNDO, query=COUNT)}, [past("pay")]))
+
+
+@pytest.mark.parametrize(
+    ("wait", "action", "fault"),
+    [
+        (0, Attempt("pay", "n"), "unsafe"),
+        (0, Compensate("pay", "u"), "unsafe"),  # nothing to undo where it never arrived
+        (0, Finish("completed"), "false_claim"),
+        (0, Finish("withdrawn"), "false_claim"),
+        (0, Query("pay"), None),
+        (0, Query("mail"), "not_offered"),
+        (0, Attempt("mail", "n"), "not_offered"),
+        (0, Revalidate("apr"), "not_offered"),
+        (0, Wait(9), "not_offered"),
+        (0, HandOff(), None),
+        (0, Stop(), None),
+        # Harm goes before "not offered": too late to undo, too late to send, and harmful all the same.
+        (2, Compensate("pay", "u"), "unsafe"),
+        (4, Attempt("pay", "n"), "unsafe"),
+        (4, Query("pay"), "not_offered"),
+    ],
+)
+def test_what_is_wrong_with_a_proposal(wait, action, fault):
+    model = paid()
+    belief = model.step(model.root, Wait(wait))[""] if wait else model.root
+    assert fault_of(model, belief, action) == fault
+
+
+def test_a_refusal_uses_a_turn_and_its_kind_is_recorded_with_the_shield_on_and_off():
+    proposals = [Attempt("pay", "n"), Query("mail"), Finish("completed"), Query("pay"), HandOff()]
+    on = play(paid(), 0, *proposals)
+    assert [step.fault for step in on.steps] == ["unsafe", "not_offered", "false_claim", None, None]
+    assert [step.refused is None for step in on.steps] == [False, False, False, True, True]
+    assert (on.refused, on.faulty("unsafe"), on.faulty("false_claim"), on.faulty("not_offered")) == (3, 1, 1, 1)
+    off = play(paid(), 0, Attempt("pay", "n"), Query("mail"), Finish("completed"), shield=False)
+    assert [step.fault for step in off.steps] == ["unsafe", "not_offered", "false_claim"]
+    assert [step.refused is None for step in off.steps] == [True, False, True]
+
+
+def test_the_shield_protects_the_world_and_not_the_score():
+    stopped = play(paid(), 0, Attempt("pay", "n"), HandOff())
+    assert workflow_fault(stopped, ()) == "unsafe: 1 proposal could have done harm; the shield stopped it"
+    both = play(paid(), 0, Attempt("pay", "n"), Finish("completed"), HandOff())
+    assert workflow_fault(both, ()) == (
+        "unsafe: 1 proposal could have done harm; false claim: 1 time said that everything is done where that was not "
+        "certain; the shield stopped it"
+    )
+    lucky = play(paid(), 0, Attempt("pay", "n"), HandOff(), shield=False)  # it never arrived
+    assert lucky.verdict.new == ()
+    assert workflow_fault(lucky, ()) == "unsafe: 1 proposal could have done harm; it did no harm this time"
+    assert workflow_fault(play(paid(), 0, Query("mail"), HandOff()), ()) == ""
+
+
+def test_a_repeated_refusal_is_told_once_with_its_count():
+    text = explain(paid(), play(paid(), 0, *[Attempt("pay", "n")] * 39, HandOff()), "world-0")
+    assert text.count("harmful in") == 1
+    assert "1.-39. t1 pay(), new key (39 times)" in text
+    assert "40. t1 hand off" in text
+    assert len(text.splitlines()) < 30
+
+
+class Ends(Controller):
+    """Does as it is told."""
+
+    name = "ends"
+    script: ClassVar[list[Action]] = []
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.left = list(self.script)
+
+    def choose(self, belief: Belief) -> Action:
+        return self.left.pop(0)
+
+
+def gave_up(model: Model, world: int, *script: Action) -> bool:
+    Ends.script = list(script)
+    return run_case(model, Ends(model), "", world).trajectory.given_up
+
+
+def test_giving_up_is_ending_where_more_could_be_had():
+    """``world 0``: never arrived. Asking tells, and what is missing can be sent."""
+    model = paid()
+    assert gave_up(model, 0, HandOff())
+    assert gave_up(model, 0, Query("pay"), HandOff())
+    assert gave_up(model, 0, Query("pay"), Attempt("pay", "n"), HandOff())  # could have finished
+    assert not gave_up(model, 0, Query("pay"), Attempt("pay", "n"), Finish("completed"))
+    dumb = Model(template({"pay": contract()}, [past("pay")]))
+    assert not gave_up(dumb, 0, HandOff())  # nobody can tell: a person must see to it
+    assert gave_up(dumb, 0, Stop())  # there was a person
+    alone = Model(template({"pay": contract()}, [past("pay")], handoff=None))
+    assert not gave_up(alone, 0, Stop())
+
+
+def test_joint_planning_never_gives_up(bank: WorkflowBank):
+    for name in ("finance/billing-chain", "finance/late-mandate", "travel/seat-nobody-asks"):
+        model = Model(bank.workflow(name).template)
+        for world in range(0, len(model.worlds), 5):
+            assert not run_case(model, Joint(model), "", world).trajectory.given_up
+
+
+def test_plans_belong_to_the_model_and_not_to_the_planner(bank: WorkflowBank):
+    model = Model(bank.workflow("finance/billing-chain").template)
+    first, second = Joint(model), Joint(model)
+    assert first.choose(model.root) == second.choose(model.root)
+    assert first.nodes > 0
+    assert second.nodes == 0
+
+
+def test_what_is_no_action_is_one_clear_line():
+    model = paid()
+    Ends.script = [Query]  # type: ignore[list-item]
+    with pytest.raises(EpisemError, match=r"ends.choose .* \(the class, not an instance\), which is no action"):
+        run_case(model, Ends(model), "", 0)
