@@ -21,7 +21,7 @@ from pytest_episem.report.layout import (
     text,
 )
 from pytest_episem.report.workflow_view import CaseView, WorkflowView
-from pytest_episem.workflows.contract_words import SERVED, approval_text, clock_text, contract_texts, duty_text
+from pytest_episem.workflows.contract_words import approval_text, clock_text, contract_texts, duty_text, served_text
 from pytest_episem.workflows.explain import step_lines
 from pytest_episem.workflows.model import Template
 from pytest_episem.workflows.verdict import Verdict
@@ -60,7 +60,7 @@ def public_blocks(template: Template) -> list[RenderableType]:
         pairs: list[tuple[Cell, Cell]] = [(name, approval_text(found)) for name, found in template.approvals.items()]
         blocks += [heading("Approvals"), rows(pairs)]
     blocks += [heading("What happened so far"), history_block(template)]
-    blocks += [heading("What the providers promise"), prose(SERVED)]
+    blocks += [heading("What the providers promise"), prose(served_text(template))]
     for op, contract in template.contracts.items():
         blocks += [indented(text(op, "bold")), rows(contract_texts(contract), by=4)]
     return blocks

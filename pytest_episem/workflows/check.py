@@ -16,6 +16,7 @@ from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import find_case
 from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.records import WorkflowRecord
 from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.support import Model
@@ -91,7 +92,7 @@ def _again(model: Model, number: int, trajectory: Trajectory) -> Trajectory | st
         played = episode.propose(step.action)
         if _plain(played) != _plain(step):
             return f"step {place}: {_described(step)}, replayed {_described(played)}"
-    return "it has no end" if episode.terminal is None else episode.trajectory()
+    return "it has no end" if episode.terminal is None else replace(episode.trajectory(), given_up=given_up(episode))
 
 
 def _plain(step: Step) -> Step:
@@ -99,12 +100,13 @@ def _plain(step: Step) -> Step:
 
 
 def _described(step: Step) -> str:
+    fault = f" as {step.fault.replace('_', ' ')}" if step.fault is not None else ""
     if step.refused is not None:
-        return f"refused at {step.time} as {str(step.fault).replace('_', ' ')}"
-    return f"executed at {step.time} for {step.fee} with the answer {step.answer!r}"
+        return f"refused at {step.time}{fault}"
+    return f"executed at {step.time}{fault} for {step.fee} with the answer {step.answer!r}"
 
 
 def _differences(told: Trajectory, found: Trajectory) -> list[str]:
-    names = ("verdict", "ledger", "certifiable", "refused", "certified_claim")
+    names = ("verdict", "ledger", "certifiable", "refused", "certified_claim", "given_up")
     pairs = [(name, getattr(told, name), getattr(found, name)) for name in names]
     return [f"{name} {one!r}, replayed {other!r}" for name, one, other in pairs if one != other]

@@ -13,10 +13,20 @@ from pytest_episem.workflows.model import (
 )
 from pytest_episem.workflows.words import counted, listed
 
-SERVED = (
-    "What you send now arrives at once and is always answered; whether and when it takes effect may be among the "
-    "things nobody knows. What is not promised here does not exist."
-)
+
+def served_text(template: Template) -> str:
+    """Return what is so of everything that is sent from now on, and of which operations it is not."""
+    silent = [op for op, contract in template.contracts.items() if contract.again is not None]
+    if silent:
+        each = "each of " if len(silent) > 1 else ""
+        lost = f"one of the first two requests of {each}{listed(silent)} may be lost, come late or get no answer"
+        answered = f"is answered, except that {lost}"
+    else:
+        answered = "is always answered"
+    return (
+        f"What you send now arrives at once and {answered}; whether and when it takes effect may be among the things "
+        "nobody knows. What is not promised here does not exist."
+    )
 
 
 def clock_text(template: Template) -> str:

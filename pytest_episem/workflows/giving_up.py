@@ -1,7 +1,8 @@
 """Whether a run that ended without a claim could have had more (workflow protocol, section 2).
 
 Passing by doing nothing is not passing. What could have been had is what joint planning would have reached in the same
-hidden truth, going on from where the run ended.
+hidden truth, going on from where the run ended. It plans anew from there, for all worlds that are left, so that the
+answer follows from that belief alone and not from what else was planned before.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pytest_episem.workflows.actions import Finish, HandOff, Stop
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.support import Belief, Model
 
 
 def given_up(episode: Episode) -> bool:
@@ -18,11 +20,23 @@ def given_up(episode: Episode) -> bool:
         return False
     if episode.certifiable or (episode.terminal == "unknown" and episode.model.template.handoff is not None):
         return True
-    model, belief, run = episode.model, episode.belief, episode.run
-    planner = Joint(model)
-    while True:
-        action = planner.choose(belief)
-        if isinstance(action, (Finish, HandOff, Stop)):
-            return isinstance(action, Finish)
-        answer, run = model.execute(episode.truth, run, belief.time, action)
-        belief = model.step(belief, action)[answer]
+    plans = episode.model.plans
+    key = ("given up", episode.belief)
+    if key not in plans:
+        plans[key] = _certified(episode.model, episode.belief)
+    return episode.world in plans[key]
+
+
+def _certified(model: Model, belief: Belief) -> frozenset[int]:
+    """The worlds in which joint planning, beginning at a belief, certifies an end."""
+    planner = Joint(model, fresh=True)
+    found: set[int] = set()
+    ahead = [belief]
+    while ahead:
+        here = ahead.pop()
+        action = planner.choose(here)
+        if isinstance(action, Finish):
+            found.update(world for world, _ in here.members)
+        elif not isinstance(action, (HandOff, Stop)):
+            ahead += model.step(here, action).values()
+    return frozenset(found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_episem.workflows.contract_words import SERVED, approval_text, clock_text, duty_text
+from pytest_episem.workflows.contract_words import approval_text, clock_text, duty_text, served_text
 from pytest_episem.workflows.model import Template
 from pytest_episem.workflows.words import history_text, listed
 
@@ -28,7 +28,7 @@ def goal_text(template: Template) -> str:
     if template.approvals:
         parts.append(_block("Approvals", ((name, approval_text(found)) for name, found in template.approvals.items())))
     parts.append(_block("So far", ((f"t{past.sent}", history_text(template, past)) for past in template.history)))
-    return "\n\n".join([*parts, SERVED])
+    return "\n\n".join([*parts, served_text(template)])
 
 
 def _block(title: str, lines: Iterable[tuple[str, str]]) -> str:

@@ -8,10 +8,11 @@ from workflow_builders import answers_of, contract, past, play, template
 from pytest_episem.workflows.actions import Attempt, Finish, Query, Stop, Wait
 from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.certificate import certified
-from pytest_episem.workflows.contract_words import contract_texts
+from pytest_episem.workflows.contract_words import contract_texts, served_text
 from pytest_episem.workflows.controllers.exhaustive import Exhaustive
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.fates import again_of
+from pytest_episem.workflows.goal import goal_text
 from pytest_episem.workflows.model import AgainTerms, QueryTerms, Template
 from pytest_episem.workflows.shield import admissible
 from pytest_episem.workflows.support import Model
@@ -127,6 +128,18 @@ def test_it_is_told_in_words():
     truth = model.worlds[in_mode(model, "first lost")]
     assert truth_texts(model.template, truth, model.worlds) == ["new requests, pay: the first is lost"]
     assert truth.again == {"pay": Again("lost", 1)}
+
+
+def test_what_is_sent_now_is_not_said_to_be_always_answered_where_it_may_be_lost_again():
+    always = "What you send now arrives at once and is always answered; "
+    assert served_text(template({"pay": contract()}, [])).startswith(always)
+    one = template({"pay": contract(again=AT_ONCE), "mail": contract()}, [])
+    lost = "requests of pay may be lost, come late or get no answer"
+    excepted = f"What you send now arrives at once and is answered, except that one of the first two {lost}; "
+    assert served_text(one).startswith(excepted)
+    assert excepted in goal_text(one)
+    both = template({"pay": contract(again=AT_ONCE), "mail": contract(again=AT_ONCE)}, [])
+    assert "one of the first two requests of each of pay and mail may be lost" in served_text(both)
 
 
 def test_at_least_six_shipped_workflows_have_it_and_play_each_kind(bank: WorkflowBank):

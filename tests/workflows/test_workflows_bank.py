@@ -317,6 +317,25 @@ def test_a_truth_that_would_have_answered_otherwise(tmp_path):
     assert [(problem.code, problem.instance) for problem in problems] == [("start", "lost")]
 
 
+def test_second_trouble_that_no_named_case_plays(tmp_path):
+    """Eight worlds, each with five modes: none, the first or the second request, lost or landed without an answer."""
+    text = GOOD.replace("    fee: 1\n", "    fee: 1\n    again: {arrival: 0, commit_bound: 0}\n")
+    text = text.replace("support: 8", "support: 40")
+    write(tmp_path, text)
+    problems = validate_workflows(tmp_path, capabilities=False).problems
+    assert [(p.code, p.field, p.message) for p in problems] == [
+        ("again", "contracts.transfers.send.again", f"no assignment plays a second request that is {kind}")
+        for kind in ("lost", "landed")
+    ]
+    lost = "  lost-again: {t1: never_arrived, again: {transfers.send: first lost}}\n"
+    landed = "  landed-again: {t1: never_arrived, again: {transfers.send: second landed+0}}\n"
+    write(tmp_path, text.replace("expect:\n", f"{lost}expect:\n"))
+    problems = validate_workflows(tmp_path, capabilities=False).problems
+    assert [p.message for p in problems] == ["no assignment plays a second request that is landed"]
+    write(tmp_path, text.replace("expect:\n", f"{lost}{landed}expect:\n"))
+    assert validate_workflows(tmp_path, capabilities=False).ok
+
+
 def test_ids_that_select_another_domain(tmp_path):
     write(tmp_path, GOOD)
     write(tmp_path, GOOD.replace("id: small-transfer", "id: finance-desk"), "finance-desk", "people")
@@ -333,7 +352,7 @@ def test_a_capability_that_is_nowhere_or_decides_nothing(tmp_path):
 
 def test_codes_of_the_known_bad_banks_are_all_there_are():
     """``refuted`` has no bad bank: it speaks of a fault in the suite, not in a bank."""
-    seen = {case[0] for case in BAD.values()} | {"start", "selection", "capability"}
+    seen = {case[0] for case in BAD.values()} | {"start", "selection", "capability", "again"}
     assert seen | {"refuted"} == set(CODES)
 
 

@@ -45,7 +45,8 @@ def with_verdict(one: WorkflowRecord, **changes: Any) -> WorkflowRecord:
 
 
 def test_honest_records_stand():
-    for one in [*joint(), record("lost", DESK), record("lost", STOP), record("lost", PAY, ASK, PAY, DONE)]:
+    given_up = [record("lost", DESK), record("lost", STOP)]
+    for one in [*joint(), *(altered(one, given_up=True) for one in given_up), record("lost", PAY, ASK, PAY, DONE)]:
         assert refuted(one) == ""
     assert refuted(record("landed", PAY, DONE, shield=False), shield=False) == ""
 
@@ -70,7 +71,12 @@ def test_a_hand_off_altered_to_look_certified_is_refuted():
         trajectory=replace(one.trajectory, steps=(Step(1, DONE),), verdict=verdict, certifiable=False),
     )
     assert disagreements(WORK, forged.trajectory) == []
-    assert refuted(forged) == ("step 1: executed at 1 for 0 with the answer '', replayed refused at 1")
+    assert refuted(forged) == ("step 1: executed at 1 for 0 with the answer '', replayed refused at 1 as false claim")
+
+
+def test_giving_up_altered_to_look_like_all_that_could_be_had_is_refuted():
+    for end in (DESK, STOP):
+        assert refuted(record("lost", end)) == "given_up False, replayed True"
 
 
 LOST = record("lost", ASK, PAY, DONE)
@@ -92,8 +98,10 @@ LOST = record("lost", ASK, PAY, DONE)
         (with_step(LOST, 1, action=Revalidate("nothing")), "replayed refused at 1"),
         (with_step(LOST, 1, action=Query("nothing")), "replayed refused at 1"),
         (with_step(LOST, 0, action=Wait(10**18)), "replayed refused at 1"),
+        (with_step(LOST, 0, fault="unsafe"), "step 1: executed at 1 as unsafe for 1 with the answer"),
         (altered(LOST, ledger=()), "ledger "),
         (altered(LOST, certifiable=True), "certifiable True, replayed False"),
+        (altered(LOST, given_up=True), "given_up True, replayed False"),
         (altered(LOST, refused=3), "refused 3, replayed 0"),
         (altered(LOST, steps=LOST.trajectory.steps[:-1]), "it has no end"),
         (altered(LOST, steps=()), "it has no end"),

@@ -125,7 +125,7 @@ def test_joint_plan_of_the_billing_chain_by_hand(bank: WorkflowBank):
 
 
 def test_cut_off_search_is_recorded_and_falls_back(bank: WorkflowBank):
-    model = Model(bank.workflow("people/batch-items").template)
+    model = Model(bank.workflow("documents/file-fork").template)
     joint = Joint(model, node_limit=0)
     joint.choose(model.root)
     assert (joint.nodes, joint.decisions, joint.cutoffs, joint.fallbacks) == (0, 1, 1, 1)
@@ -133,6 +133,12 @@ def test_cut_off_search_is_recorded_and_falls_back(bank: WorkflowBank):
     free.choose(model.root)
     assert (free.decisions, free.cutoffs, free.fallbacks) == (1, 0, 0)
     assert free.plan(model.root).value < joint.plan(model.root).value
+
+
+def test_a_shipped_workflow_has_over_a_hundred_worlds_and_cuts_the_search_off(bank: WorkflowBank, over_assignments):
+    cut = {r.template for r in over_assignments if r.cutoffs}
+    assert "people/batch-items" in cut
+    assert bank.workflow("people/batch-items").support > 100
 
 
 def test_at_most_two_recovery_attempts_of_one_thing(over_worlds):

@@ -135,6 +135,13 @@ def test_plans_belong_to_the_model_and_not_to_the_planner(bank: WorkflowBank):
     assert second.nodes == 0
 
 
+def test_whether_it_gave_up_does_not_hang_on_what_was_planned_before(bank: WorkflowBank):
+    model = Model(bank.workflow("finance/billing-chain").template)
+    planned, fresh = Joint(model), Joint(model, fresh=True)
+    assert planned.choose(model.root) == fresh.choose(model.root)
+    assert fresh.nodes == planned.nodes > 0
+
+
 def test_what_is_no_action_is_one_clear_line():
     model = paid()
     Ends.script = [Query]  # type: ignore[list-item]

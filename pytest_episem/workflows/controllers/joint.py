@@ -62,16 +62,20 @@ class _Found:
 
 
 class Joint(Controller):
-    """Attributes: ``nodes`` expanded; ``decisions`` made; ``cutoffs`` among them, where the search was cut off; and
+    """``fresh``: without what earlier searches of the model found.
+
+    Attributes: ``nodes`` expanded; ``decisions`` made; ``cutoffs`` among them, where the search was cut off; and
     ``fallbacks``, where a cut-off decision follows another controller's rollout."""
 
     name = "joint"
 
-    def __init__(self, model: Model, node_limit: int = NODE_LIMIT) -> None:
+    def __init__(self, model: Model, node_limit: int = NODE_LIMIT, *, fresh: bool = False) -> None:
         super().__init__(model)
         self.node_limit = node_limit
         self.nodes = self.decisions = self.cutoffs = self.fallbacks = 0
-        found: _Found = model.plans.setdefault((self.name, node_limit), _Found(model))
+        found = _Found(model)
+        if not fresh:
+            found = model.plans.setdefault((self.name, node_limit), found)
         self.rollouts = found.rollouts
         self._bounds = found.bounds
         self._plans = found.plans
