@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 SUITES = {
@@ -59,16 +60,56 @@ class Search(Protocol):
         """What was found."""
 
 
+class Measured(Protocol):
+    """What a run's trials are grouped into, of which a metric takes its parts: a pair, a case."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def family(self) -> str:
+        """The cluster of the bootstrap."""
+
+    @property
+    def terms(self) -> Mapping[str, Sequence[str]]:
+        """What must be the same in two runs for its values to be comparable."""
+
+
 class Suite(ABC):
     """One kind of test of an agent: a bank of tasks, their conditions, a world to play in and a judge.
 
     Attributes:
         name: as users say it; also the folder of its files in a bank.
         metrics: its metrics, in the order in which they are shown.
+        unit: what its metrics count, one and many.
+        searches: whether it has an adaptive search.
     """
 
     name: str
     metrics: tuple[Metric, ...] = ()
+    unit: tuple[str, str]
+    searches: bool = False
+
+    # Playing ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open(self, banks: Sequence[str], here: Path) -> Any:
+        """Return the banks named, joined; those among them that hold none of its tasks are left out. Directories are
+        seen from ``here``; without a name the shipped bank.
+
+        Raises:
+            EpisemError: a bank cannot be used.
+        """
+
+    @abstractmethod
+    def conditions(self, task: Any, choice: Callable[[str], Any]) -> list[Any]:
+        """Return the fixed conditions of a task that are to be run, in order; ``choice`` gives the value of an option
+        by its name."""
+
+    def total(self, bank: Any, choice: Callable[[str], Any]) -> int:
+        """Return how many of its ``unit`` a bank has in all."""
+        return len(bank.tasks)
 
     @abstractmethod
     def start(self, task: Any, condition: Any) -> Any:
@@ -94,6 +135,56 @@ class Suite(ABC):
     @abstractmethod
     def turn_limit(self) -> int:
         """Return how many turns an agent has whose turns can be seen, unless the run says otherwise."""
+
+    @property
+    @abstractmethod
+    def instruction(self) -> str:
+        """Return the default system instruction."""
+
+    # Showing ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def labels(self, task: Any, condition: Any) -> Mapping[str, str]:
+        """Return what items are chosen by, as pytest's markers: ``{"domain": "finance", …}``."""
+
+    @abstractmethod
+    def fault(self, trial: Any) -> str:
+        """Return in a few words why a completed trial counts against its agent; ``""``: it does not."""
+
+    @abstractmethod
+    def explain(self, task: Any, trial: Any, rerun: str, banks: Sequence[str]) -> str:
+        """Return the failure text of a trial; ``rerun`` is the command that runs it again, ``banks`` those named."""
+
+    @abstractmethod
+    def rerun_options(self, condition: Any) -> list[str]:
+        """Return the options without which its item is not collected."""
+
+    # Recording and judging --------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def record(self) -> Any:
+        """Return the class of its records (:class:`pytest_episem.runs.record.Record`)."""
+
+    @abstractmethod
+    def unplanned(self, header: Any) -> Callable[[Any], str]:
+        """Return the function that says what a run's plan does not account for in a trial; ``""`` for nothing."""
+
+    @abstractmethod
+    def source(self, header: Any) -> Any:
+        """Return the bank that a run took its tasks from (:class:`pytest_episem.runs.run.BankId`)."""
+
+    @abstractmethod
+    def group(self, run: Any, banks: Sequence[Any] = ()) -> list[Any]:
+        """Return what a run's plan holds with its trials, sorted by id; ``banks`` are those at hand."""
+
+    @abstractmethod
+    def incomplete(self, run: Any, measured: Any) -> str:
+        """Return what of it was planned and did not complete, the first; ``""`` if it is whole."""
+
+    def alike(self, measured: Any, other: Any) -> Any:
+        """Return it with only what another run tested as well."""
+        return measured
 
 
 @functools.cache

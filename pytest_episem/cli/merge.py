@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from pytest_episem.cli.output import show
-from pytest_episem.report.merge_page import Shard, merge_page, workflow_merge_page
+from pytest_episem.report.merge_page import Shard, merge_page
 from pytest_episem.runs.run_dir import merge_runs, open_run
-from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run, united
 
 
 @click.command()
@@ -27,11 +26,5 @@ def command(directories: tuple[Path, ...], out: Path) -> None:
       episem report whole
     """
     shards = [Shard.of(directory, open_run(directory, events=False)) for directory in directories]
-    halves = [open_workflow_run(directory) for directory in directories]
-    united(halves)  # before anything is written
     joined = merge_runs(directories, out)
-    cases = merge_workflows(halves, out)
-    if joined.header.has_evidence:
-        show(merge_page(shards, joined, out))
-    if cases is not None:
-        show(workflow_merge_page(halves, cases))
+    show(merge_page(shards, joined, out))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from pytest_episem.cli.banks import SHIPPED, bank_option, json_option, open_bank
+from pytest_episem.cli.banks import SHIPPED, bank_option, json_option, open_bank, workflow_banks
 from pytest_episem.cli.output import colour, show_json, unicode, width, write
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank
 from pytest_episem.report.layout import counted
 from pytest_episem.report.terminal import comparison_lines, summary_lines
 from pytest_episem.report.workflow_terminal import workflow_comparison_lines, workflow_lines
-from pytest_episem.report.write import FORMATS, Numbers, Written, at_hand, summarize_runs, write_runs
+from pytest_episem.report.write import FORMATS, Numbers, Written, summarize_runs, write_runs
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.text import printable
 from pytest_episem.verdicts.gate_file import kept
-from pytest_episem.workflows.bank.load import WorkflowBank, holds_evidence, holds_workflows, open_workflows
-from pytest_episem.workflows.run_dir import WorkflowRun, open_workflow_run
+from pytest_episem.workflows.bank.load import WorkflowBank, holds_evidence
 
 PIPE_WIDTH = 100
 
@@ -50,72 +48,44 @@ def command(
       episem report run1 --format md
       episem report run1 --json
     """
-    runs = [Opened(open_run(directory, events=False), open_workflow_run(directory)) for directory in directories]
-    others = _workflow_banks(banks) if any(run.workflows for run in runs) else []
+    runs = [open_run(directory, events=False) for directory in directories]
+    others = workflow_banks(banks, runs)
     if as_json and not (out or formats):
-        show_json(summarize_runs([one.run for one in runs], [one.workflows for one in runs], others).document())
+        show_json(summarize_runs(runs, others).document())
         return
     written = _write(runs, out, formats or FORMATS, _banks(banks, runs), others)
     numbers = Numbers([found for one in written for found in one.numbers.runs])
     if as_json:
         show_json(numbers.document())
         return
-    _print(runs, numbers)
+    _print(runs, numbers, others)
     write("".join(f"written: {printable(path)}\n" for path in _shown(written)))
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A run's records: those of the evidence suite, and of the workflow suite if it has them."""
-
-    run: Run
-    workflows: WorkflowRun | None
-
-
-def _banks(names: Sequence[str], runs: Sequence[Opened]) -> list[Bank]:
+def _banks(names: Sequence[str], runs: Sequence[Run]) -> list[Bank]:
     """The banks named that hold the evidence suite; without a name the shipped one, and none if that cannot be used: a
     report needs none."""
-    if not any(one.run.header.has_evidence for one in runs):
+    if not any(one.header.has_evidence for one in runs):
         return []
     if names:
-        return [open_bank(name) for name in names if _holds(name, holds_evidence)]
+        return [open_bank(name) for name in names if name == SHIPPED or holds_evidence(Path(name))]
     try:
         return [open_bank()]
     except EpisemError:
         return []
 
 
-def _workflow_banks(names: Sequence[str]) -> Sequence[WorkflowBank]:
-    """The same for the workflow suite; several are one bank for the run made with them, and each for itself."""
-    if not names:
-        return at_hand(None)
-    known = [name for name in names if _holds(name, holds_workflows)]
-    banks = [open_workflows([name]) for name in known]
-    return [*banks, open_workflows(known)] if len(banks) > 1 else banks
-
-
-def _holds(name: str, suite: Callable[[Path], bool]) -> bool:
-    return name == SHIPPED or suite(Path(name))
-
-
 def _write(
-    runs: Sequence[Opened],
+    runs: Sequence[Run],
     out: Path | None,
     formats: Sequence[str],
     banks: Sequence[Bank],
     workflow_banks: Sequence[WorkflowBank],
 ) -> list[Written]:
     """Write the report's files: of all runs into ``out``, or of each run into its own directory."""
-    groups = [(list(runs), out)] if out is not None else [([one], one.run.directory) for one in runs]
+    groups = [(list(runs), out)] if out is not None else [([one], one.directory) for one in runs]
     return [
-        write_runs(
-            [one.run for one in group],
-            home,
-            banks,
-            formats=formats,
-            workflows=[one.workflows for one in group],
-            workflow_banks=workflow_banks,
-        )
+        write_runs(group, home, banks, formats=formats, workflow_banks=workflow_banks)
         for group, home in groups
         if home is not None
     ]
@@ -127,19 +97,19 @@ def _shown(written: Sequence[Written]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
+def _print(runs: Sequence[Run], numbers: Numbers, banks: Sequence[WorkflowBank]) -> None:
     page, colours, letters = width() or PIPE_WIDTH, colour(), unicode()
     for one, found in zip(runs, numbers.runs, strict=True):
-        lines = [f"== {printable(one.run.directory)}"] if len(runs) > 1 else []
+        lines = [f"== {printable(one.directory)}"] if len(runs) > 1 else []
         if found.evidence is not None:
             lines += [
                 *summary_lines(found.evidence, page, colours, unicode=letters),
-                *_remarks(one.run),
-                *_verdict(one.run),
+                *_remarks(one),
                 "",
             ]
         if found.workflows is not None:
             lines += [*workflow_lines(found.workflows, page, colours, unicode=letters), ""]
+        lines += _verdict(one, banks)
         write("\n".join([*lines, ""]))
     if len(numbers.evidence) > 1:
         lines = comparison_lines(numbers.evidence, page, colours, unicode=letters)
@@ -149,9 +119,9 @@ def _print(runs: Sequence[Opened], numbers: Numbers) -> None:
         write("\n".join(["== workflows side by side", *lines, "", ""]))
 
 
-def _verdict(run: Run) -> list[str]:
-    found = kept(run)
-    return [] if found is None else [found.line]
+def _verdict(run: Run, banks: Sequence[WorkflowBank]) -> list[str]:
+    found = kept(run, banks)
+    return [] if found is None else [found.line, ""]
 
 
 def _remarks(run: Run) -> list[str]:

@@ -26,7 +26,7 @@ from pytest_episem.evidence.plan import mask_role
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.evidence.trial_world import TrialWorld
 from pytest_episem.report.verdict import judged
-from pytest_episem.runs.store import trial_to_json
+from pytest_episem.runs.record import trial_to_json
 
 LINGER = 0.5
 """Seconds an HTTP server stays after the end, so that the client finds it while it says goodbye."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pytest_episem.evidence.bank.task import WORLDS, WorldLabel
 
@@ -22,6 +22,7 @@ class Condition:
     ``mask`` is the sorted tuple of the hidden atoms' ids, empty under ``full`` and ``full_audit``.
     """
 
+    suite: ClassVar[str] = "evidence"
     task: str
     world: WorldLabel
     setting: Setting

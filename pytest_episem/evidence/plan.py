@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from pytest_episem.evidence.condition import WORLDS, Condition, MaskRole, Setting
 
@@ -45,3 +46,22 @@ def mask_role(mask: Iterable[str], critical: Iterable[str]) -> MaskRole:
     if not atoms:
         return "none"
     return "critical" if atoms <= set(critical) else "irrelevant"
+
+
+def unplanned(plan: Iterable[Any]) -> Callable[[Any], str]:
+    """Return the function that says what the tasks of a plan do not account for in a trial; ``""`` for nothing."""
+    roles = {task.task: (set(task.critical), set(task.irrelevant)) for task in plan}
+
+    def fault(trial: Any) -> str:
+        condition = trial.condition
+        if condition.task not in roles:
+            return "is of a task that the plan in run.json does not list"
+        critical, irrelevant = roles[condition.task]
+        mask = set(condition.mask)
+        if not (mask <= critical or mask <= irrelevant):
+            return "masks atoms that the plan in run.json does not list"
+        if trial.mask_role != mask_role(mask, critical):
+            return f"has mask_role {trial.mask_role!r}, the plan says otherwise"
+        return ""
+
+    return fault

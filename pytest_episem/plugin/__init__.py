@@ -59,7 +59,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    if gates_set(config) and not hasattr(config, "workerinput"):
+    if gates_set(config, of_chosen=False) and not hasattr(config, "workerinput"):
         from pytest_episem.plugin.gate_notice import NotEvaluated
 
         config.pluginmanager.register(NotEvaluated(config))

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from pytest_episem.evidence.bank import Bank, Task
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.plugin.collect import BoundaryItem, ConditionItem
+from pytest_episem.plugin.collect import BoundaryItem
+from pytest_episem.plugin.node_ids import condition_of
 
 NO_PREFETCH = "episem_no_prefetch"
 """Under this key a worker that replaces a crashed one is told to run one rollout after the other."""
 
 
-def upcoming(bank: Bank, item: pytest.Item) -> Iterator[Condition | Task]:
-    """Yield what ``item`` and the items queued behind it will ask for, the longest boundary searches first.
+def upcoming(item: pytest.Item, task: Callable[[str, str], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what ``item`` and the items queued behind it will ask for, each with its suite: conditions, and tasks whose
+    boundary is searched, which ``task`` gives by suite and id. The longest first.
 
     Nothing but ``item``'s own if the agent is made anew for each item: then no two rollouts may share one.
     """
     items = list(_queued(item)) if _shares_agent(item) else []
-    groups: dict[str, list[Condition | Task]] = {}
-    for wanted in (_wanted(bank, one) for one in items):
-        if wanted is not None:
-            groups.setdefault(wanted.id if isinstance(wanted, Task) else wanted.task, []).append(wanted)
+    groups: dict[str, list[tuple[str, Any]]] = {}
+    for one in items:
+        if isinstance(one, BoundaryItem):
+            groups.setdefault(one.task_id, []).append((one.suite_name, task(one.suite_name, one.task_id)))
+        elif (condition := condition_of(one)) is not None:
+            groups.setdefault(condition.task, []).append((condition.suite, condition))
     for group in sorted(groups.values(), key=len, reverse=True):
         yield from group
 
@@ -52,12 +54,3 @@ def _queued_indices(config: pytest.Config) -> list[int]:
                 indices = [plugin.nextitem_index, *waiting]
             return [index for index in indices if isinstance(index, int)]
     return []
-
-
-def _wanted(bank: Bank, item: pytest.Item) -> Condition | Task | None:
-    if isinstance(item, ConditionItem):
-        return item.condition
-    if isinstance(item, BoundaryItem):
-        return bank.task(item.task_id)
-    callspec = getattr(item, "callspec", None)
-    return callspec.params.get("episem_condition") if callspec is not None else None

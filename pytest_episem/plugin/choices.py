@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +15,21 @@ import pytest
 
 from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names, own_name
 from pytest_episem.banks.folder import SHIPPED
+from pytest_episem.banks.selection import Shard, sample
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
-from pytest_episem.evidence.bank import Bank, Task, open_banks
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.plan import fixed_conditions
-from pytest_episem.evidence.selection import Shard, sample
-from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
 from pytest_episem.files import read_regular
-from pytest_episem.plugin.node_ids import WORKFLOWS
+from pytest_episem.plugin.node_ids import BOUNDARY
 from pytest_episem.plugin.options import OPTIONS, SPENDING, ini_folder, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
 from pytest_episem.scrub import fit_to_print
+from pytest_episem.suite import SUITES, Suite, suite
 from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.agents.spending import Spending
 
-BOUNDARY = "boundary"
+WORDS = {"evidence": "evidence", "workflows": "workflow"}
+"""What messages call the suites."""
 FIXTURE = "episem_agent fixture"
 NO_AGENT = "no agent under test: give --episem-model, --episem-agent or override episem_agent"
 LARGEST_TEXT = 10_000_000
@@ -54,6 +52,9 @@ class Choices:
         self.config = config
         self.in_worker = hasattr(config, "workerinput")
         self.wanted_ids = self._take_node_ids()
+        self._banks: dict[str, Any] = {}
+        self._tasks: dict[str, tuple[dict[str, Any], list[str]]] = {}
+        self._plans: dict[str, list[tuple[Any, list[Any]]]] = {}
 
     def option(self, name: str) -> Any:
         """Return an option's value: the command line's, else the ini file's, else the default."""
@@ -73,34 +74,29 @@ class Choices:
         if self.config.getoption("tx", None) and self.config.getoption("dist") == "no" and not self.in_worker:
             raise EpisemError("--tx alone starts no worker, and everything would run here: add -d")
         self._check_cache()
-        if self.runs_evidence:
-            _ = self.tasks, self.settings
-            if self.names_agent:
-                self.chosen_agent()
+        _ = self.settings
+        for name in self.suites:
+            _ = self.tasks(name)
+        if self.names_agent:
+            self.chosen_agent()
 
     # Which suite ------------------------------------------------------------------------------------------------
 
-    @property
-    def runs_evidence(self) -> bool:
-        """Whether the evidence suite is chosen, alone or beside the other."""
-        return bool(self.option("suite") != "workflows")
-
-    @property
-    def runs_workflows(self) -> bool:
-        """Whether the workflow suite is chosen, alone or beside the other."""
-        return bool(self.option("suite") != "evidence")
+    @functools.cached_property
+    def suites(self) -> list[str]:
+        """The names of the chosen suites."""
+        chosen = self.option("suite")
+        return list(SUITES) if chosen == "all" else [chosen]
 
     def _check_suite(self) -> None:
-        suite = self.option("suite")
         for option in OPTIONS:
-            other = suite != "all" and option.suite not in (None, suite)
+            other = option.suite is not None and option.suite not in self.suites
             if other and self.config.getoption(option.dest) is not None:
-                name, more = ("evidence", "all") if option.suite == "evidence" else ("workflow", "workflows")
-                raise EpisemError(f"{option.flag} is for the {name} suite; leave it out, or add --episem-suite={more}")
-        if self.controller and not self.runs_workflows:
-            raise EpisemError(f"{self.controller} plays the workflow suite; add --episem-suite=workflows")
-        if suite == "all" and self.option("shard") is not None:
-            raise EpisemError("--episem-shard is for the evidence suite; run --episem-suite=workflows by itself")
+                more = "all" if option.suite == "evidence" else option.suite
+                raise EpisemError(
+                    f"{option.flag} is for the {WORDS[str(option.suite)]} suite; leave it out, or add "
+                    f"--episem-suite={more}"
+                )
 
     # Which tasks ------------------------------------------------------------------------------------------------
 
@@ -114,23 +110,28 @@ class Choices:
         names = [arg.partition("::")[2] for arg in taken]
         return [] if "" in names else names
 
-    def check_node_ids(self, cases: Iterable[str]) -> None:
-        """Refuse a node id that names no item; ``cases`` are the names of the workflow suite's items.
+    def check_node_ids(self) -> None:
+        """Refuse a node id that names no item.
 
         Raises:
             UnknownName: with the nearest.
         """
-        cases = list(cases)
         for wanted in self.wanted_ids or ():
-            names = cases if wanted.partition("/")[0] == WORKFLOWS else self._items_near(wanted)
+            names = self._items_near(wanted)
             if not any(name == wanted or name.startswith(f"{wanted}/") for name in names):
-                raise UnknownName("item", wanted, names or (self.tasks if self.runs_evidence else cases))
+                raise UnknownName("item", wanted, names or [task for name in self.suites for task in self.tasks(name)])
 
     def _items_near(self, wanted: str) -> list[str]:
-        if not self.runs_evidence:
-            return []
-        near = [task for task in self.tasks.values() if _concerns(wanted, task)]
-        return [*self.conditions, *(f"{task.id}/{BOUNDARY}" for task in near if self.has_boundary)]
+        return [
+            *self.conditions,
+            *(
+                f"{task.id}/{BOUNDARY}"
+                for name in self.suites
+                if self.has_boundary(name)
+                for task in self.tasks(name).values()
+                if _concerns(wanted, task.id)
+            ),
+        ]
 
     def wants(self, name: str) -> bool:
         """Whether the node ids of the command line, if any, name the item ``name``."""
@@ -169,42 +170,53 @@ class Choices:
                 raise EpisemError(f"--episem-bank {name}: no such directory, and no bank's name{near}")
         return [known.get(name, name) for name in self.bank_options]
 
-    @functools.cached_property
-    def bank(self) -> Bank:
-        """The bank of the run."""
-        return open_banks(self.banks, self.config.invocation_params.dir)
+    def bank(self, suite_name: str) -> Any:
+        """Return the bank of a suite; read once."""
+        if suite_name not in self._banks:
+            self._banks[suite_name] = suite(suite_name).open(self.banks, self.config.invocation_params.dir)
+        return self._banks[suite_name]
 
-    @property
-    def tasks(self) -> dict[str, Task]:
-        """The tasks the ``--episem-*`` options leave in, in the bank's order."""
-        return self._chosen[0]
+    def tasks(self, suite_name: str) -> dict[str, Any]:
+        """Return the tasks of a suite that the ``--episem-*`` options leave in, in the bank's order."""
+        return self._chosen(suite_name)[0]
 
-    @property
-    def other_shards(self) -> list[str]:
-        """The tasks that the other shards of this run have."""
-        return self._chosen[1]
+    def other_shards(self, suite_name: str) -> list[str]:
+        """Return the tasks of a suite that the other shards of this run have."""
+        return self._chosen(suite_name)[1]
 
-    @functools.cached_property
-    def _chosen(self) -> tuple[dict[str, Task], list[str]]:
-        tasks, size, shard = self._listed(), self.option("sample"), self.option("shard")
+    def _chosen(self, suite_name: str) -> tuple[dict[str, Any], list[str]]:
+        if suite_name not in self._tasks:
+            self._tasks[suite_name] = self._choose(suite(suite_name))
+        return self._tasks[suite_name]
+
+    def _choose(self, of: Suite) -> tuple[dict[str, Any], list[str]]:
+        tasks, size, shard = self._listed(of.name), self.option("sample"), self.option("shard")
+        unit = "pairs" if of.searches else of.name
         if size is not None:
-            kept = sample(list(tasks.values()), size)
+            kept = sample(list(tasks.values()), size, unit)
             tasks = {name: task for name, task in tasks.items() if name in kept}
         if shard is None:
             return tasks, []
-        kept = Shard.parse(shard).choose(list(tasks.values()))
+        kept = Shard.parse(shard).choose(list(tasks.values()), lambda task: len(of.conditions(task, self.option)), unit)
         return {name: task for name, task in tasks.items() if name in kept}, [n for n in tasks if n not in kept]
 
-    def _listed(self) -> dict[str, Task]:
-        listed = self.option("tasks")
+    def _listed(self, suite_name: str) -> dict[str, Any]:
+        listed, bank = self.option("tasks"), self.bank(suite_name)
         if listed is None:
-            return dict(self.bank.tasks)
-        lines = self._read("tasks", listed).splitlines()
-        wanted = [line.split("#", 1)[0].strip() for line in lines]
-        tasks = {name: self.bank.task(name) for name in wanted if name}
-        if not tasks:
+            return dict(bank.tasks)
+        wanted = self._lines_of(listed)
+        mine = [name for name in wanted if name in bank.tasks]
+        strange = next((name for name in wanted if all(name not in self.bank(one).tasks for one in self.suites)), None)
+        if strange is not None:
+            bank.task(strange)  # which says what there is instead
+        return {name: task for name, task in bank.tasks.items() if name in mine}
+
+    def _lines_of(self, listed: str) -> list[str]:
+        lines = (line.split("#", 1)[0].strip() for line in self._read("tasks", listed).splitlines())
+        wanted = [line for line in lines if line]
+        if not wanted:
             raise EpisemError(f"--episem-tasks {listed}: lists no task")
-        return {name: task for name, task in self.bank.tasks.items() if name in tasks}
+        return wanted
 
     def _read(self, option: str, file: str) -> str:
         try:
@@ -215,42 +227,38 @@ class Choices:
 
     # Which conditions -------------------------------------------------------------------------------------------
 
-    @property
-    def has_boundary(self) -> bool:
-        """Whether the selected settings leave the boundary search in."""
+    def has_boundary(self, suite_name: str) -> bool:
+        """Return whether a suite has an adaptive search and the selected settings leave it in."""
         wanted = self.option("setting")
-        return not wanted or {"full", "se"} <= set(wanted)
+        return suite(suite_name).searches and (not wanted or {"full", "se"} <= set(wanted))
+
+    def plan(self, suite_name: str) -> list[tuple[Any, list[Any]]]:
+        """Return each selected task of a suite with its fixed conditions."""
+        if suite_name not in self._plans:
+            self._plans[suite_name] = list(self._plan(suite(suite_name)))
+        return self._plans[suite_name]
+
+    def _plan(self, of: Suite) -> Iterator[tuple[Any, list[Any]]]:
+        for task in self.tasks(of.name).values():
+            if not self.wanted_ids or any(_concerns(_below(of.name, name), task.id) for name in self.wanted_ids):
+                yield task, of.conditions(task, self.option)
 
     @functools.cached_property
-    def plan(self) -> list[tuple[Task, list[Condition]]]:
-        """Each selected task with its fixed conditions."""
-        return list(self._plan())
-
-    def _plan(self) -> Iterator[tuple[Task, list[Condition]]]:
-        wanted = set(self.option("setting"))
-        repeats, audit = self.option("repeats"), self.option("full-audit")
-        for task in self.tasks.values() if self.runs_evidence else ():
-            if self.wanted_ids and not any(_concerns(name, task) for name in self.wanted_ids):
-                continue
-            conditions = fixed_conditions(task.id, task.critical, task.irrelevant, repeats, audit)
-            yield task, [c for c in conditions if not wanted or c.setting in wanted]
-
-    @functools.cached_property
-    def conditions(self) -> dict[str, Condition]:
+    def conditions(self) -> dict[str, Any]:
         """The selected fixed conditions by id."""
-        return {condition.id: condition for _, conditions in self.plan for condition in conditions}
+        return {one.id: one for name in self.suites for _, found in self.plan(name) for one in found}
 
     @functools.cached_property
     def instruction(self) -> str:
         """The system instruction."""
         file = self.option("instruction")
-        return DEFAULT_INSTRUCTION if file is None else self._read("instruction", file)
+        return suite(self.suites[0]).instruction if file is None else self._read("instruction", file)
 
     @functools.cached_property
     def settings(self) -> RunSettings:
         """What every rollout of the run shares."""
         return RunSettings(
-            instruction=self.instruction,
+            instruction=None if self.option("instruction") is None else self.instruction,
             turn_limit=self.option("turn-limit"),
             timeout=self.option("timeout"),
             concurrency=self.option("concurrency"),
@@ -259,46 +267,58 @@ class Choices:
 
     # Which agent ------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
-    def _models(self) -> dict[str, str]:
-        """The names given, by what they are: an agent of the evidence suite, or a controller."""
-        return {"controller" if _is_controller(name) else "agent": name for name in self.option("model")}
-
     def _check_one_agent(self) -> None:
         """Refuse a second agent, which would be left out without a word: options in ``addopts`` count as well."""
-        if self.model and self.option("agent"):
-            raise EpisemError("give --episem-model or --episem-agent, not both")
-        for option, names in (("model", self.option("model")), ("agent", self.config.getoption("episem_agent") or ())):
-            for first, second in itertools.combinations(dict.fromkeys(names), 2):
-                if option == "agent" or _is_controller(first) == _is_controller(second):
-                    raise EpisemError(
-                        f"--episem-{option} names {first} and {second}: a run has one agent. Run each in a session of "
-                        "its own and hold them against each other with episem compare"
-                    )
+        given = [name for name in ("model", "agent", "controller") if self.option(name)]
+        if len(given) > 1:
+            raise EpisemError(f"give --episem-{given[0]} or --episem-{given[1]}, not both")
+        for option in given:
+            for first, second in itertools.combinations(dict.fromkeys(self.config.getoption(f"episem_{option}")), 2):
+                raise EpisemError(
+                    f"--episem-{option} names {first} and {second}: a run has one agent. Run each in a session of "
+                    "its own and hold them against each other with episem compare"
+                )
         if self.option("name") is not None and not printable(self.option("name")).strip():
             raise EpisemError("--episem-name is empty")
+        if self.model is not None and self.model.startswith(PREFIX):
+            self._check_plays(self.model)
+
+    def _check_plays(self, name: str) -> None:
+        """Refuse a built-in agent that does not play each of the chosen suites."""
+        playing = [one for one in SUITES if name in known_agent_names(one)]
+        for chosen in self.suites:
+            if chosen in playing:
+                continue
+            if not playing:
+                raise UnknownName("built-in agent", name, known_agent_names(chosen))
+            if self.option("suite") == "all":
+                raise EpisemError(
+                    f"{name} plays the {WORDS[playing[0]]} suite alone: give each suite a session and an agent of its "
+                    "own"
+                )
+            if chosen == "evidence":
+                raise EpisemError(f"{name} plays the {WORDS[playing[0]]} suite; add --episem-suite={playing[0]}")
+            names = ", ".join(known_agent_names(chosen))
+            raise EpisemError(f"{name} plays the {WORDS[playing[0]]} suite; the {WORDS[chosen]} suite has {names}")
 
     @property
     def model(self) -> str | None:
-        """The evidence suite's agent: a model, or a built-in one."""
-        return self._models.get("agent")
-
-    @property
-    def controller(self) -> str | None:
-        """The workflow suite's controller."""
-        return self._models.get("controller")
+        """The agent under test, if it is a model or a built-in one."""
+        found: str | None = self.option("model")
+        return found
 
     @property
     def names_agent(self) -> bool:
-        """Whether an option names the evidence suite's agent."""
-        return bool(self.model or (self.option("agent") and self.runs_evidence))
+        """Whether an option names the agent."""
+        return bool(self.model or self.option("agent") or self.option("controller"))
 
     @property
     def label(self) -> str:
         """The name of the agent under test in records and reports, as far as the options tell."""
         named = self.option("name") or self.model
         if not named and self.option("agent"):
-            named = (self.runs_evidence and own_name(self.chosen_agent())) or self.option("agent")
+            named = own_name(self.chosen_agent()) or self.option("agent")
+        named = named or self.option("controller")
         return " ".join(printable(named or FIXTURE).split())
 
     def label_of(self, agent: Any, variant: str = "") -> str:
@@ -320,12 +340,16 @@ class Choices:
     def _chosen_agent(self) -> Agent:
         model, spec = self.model, self.option("agent")
         with usage():
+            if self.option("controller"):
+                from pytest_episem.workflows.players import import_controller
+
+                return import_controller(self.option("controller"), self.import_paths)
             if spec:
                 return import_agent(spec, self.import_paths)
             if not model:
                 raise EpisemError(NO_AGENT)
             if model.startswith(PREFIX):
-                return known_agent(model, "evidence")
+                return known_agent(model, self.suites[0])
             found = self.config.hook.pytest_episem_agent(config=self.config, name=model)
             if found is not None:
                 return as_agent(found)
@@ -383,11 +407,10 @@ class Choices:
         return Spending(Path(tempfile.gettempdir()) / f"episem-{session}.spent", most_requests, most_cost)
 
 
-def _is_controller(name: str) -> bool:
-    if not name.startswith(PREFIX) or name in known_agent_names("evidence"):
-        return False
-    return name in known_agent_names("workflows")
+def _concerns(wanted: str, task: str) -> bool:
+    return f"{task}/".startswith(f"{wanted}/") or wanted.startswith(f"{task}/")
 
 
-def _concerns(wanted: str, task: Task) -> bool:
-    return f"{task.id}/".startswith(f"{wanted}/") or wanted.startswith(f"{task.id}/")
+def _below(suite_name: str, item: str) -> str:
+    """Return what an item's name says behind its suite; the evidence suite's have none in front."""
+    return item if suite_name == "evidence" else item.removeprefix(f"{suite_name}/")

@@ -9,25 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.plan import mask_role
 from pytest_episem.plugin import suite
-from pytest_episem.plugin.choices import BOUNDARY, Choices
+from pytest_episem.plugin.choices import Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
+from pytest_episem.plugin.node_ids import BOUNDARY, condition_of
 from pytest_episem.plugin.options import SUITE_ID, runs_nothing
+from pytest_episem.suite import suite as suite_named
 
 if TYPE_CHECKING:
-    from pytest_episem.evidence.bank import Task
-    from pytest_episem.evidence.trial import Trial
     from pytest_episem.plugin.rollouts import Rollouts
-    from pytest_episem.plugin.workflows import WorkflowSession
+    from pytest_episem.runs.trial import Trial
 
 
 class SuiteModule(pytest.Module):
-    """What is shipped, as a module of its own; its node id is ``episem``. A suite that is ``None`` stays away."""
+    """What is shipped, as a module of its own; its node id is ``episem``. Without rollouts it is empty."""
 
     rollouts: Rollouts | None
-    workflows: WorkflowSession | None = None
 
     @classmethod
     def under(cls, home: pytest.Collector, rollouts: Rollouts | None) -> SuiteModule:
@@ -50,12 +47,7 @@ class SuiteModule(pytest.Module):
     def collect(self) -> Iterable[pytest.Item]:
         if self.rollouts is not None:
             wants = self.rollouts.choices.wants
-            yield from (item for item in evidence_items(self, self.rollouts) if wants(item.name))
-        if self.workflows is not None:
-            from pytest_episem.plugin.workflows import workflow_items
-
-            wants = self.workflows.choices.wants
-            yield from (item for item in workflow_items(self, self.workflows) if wants(item.name))
+            yield from (item for item in suite_items(self, self.rollouts) if wants(item.name))
 
 
 class EpisemItem(pytest.Function):
@@ -110,7 +102,7 @@ class EpisemItem(pytest.Function):
 class ConditionItem(EpisemItem):
     """One condition."""
 
-    condition: Condition
+    condition: Any
 
     def play(self, agent: Any) -> Trial:
         return self.rollouts.rollout(self.condition, agent)
@@ -123,10 +115,11 @@ class ConditionItem(EpisemItem):
 class BoundaryItem(EpisemItem):
     """One task's adaptive boundary search (protocol, section 4)."""
 
+    suite_name: str
     task_id: str
 
     def play(self, agent: Any) -> Explained | None:
-        return self.rollouts.search(self.task_id, agent)
+        return self.rollouts.search(self.suite_name, self.task_id, agent)
 
     def judge(self, played: Explained | None) -> None:
         __tracebackhide__ = True
@@ -134,30 +127,32 @@ class BoundaryItem(EpisemItem):
             raise played
 
 
-def evidence_items(parent: Any, rollouts: Rollouts) -> Iterator[EpisemItem]:
-    """Yield the evidence suite's items, task by task, each task's boundary last."""
-    for task, conditions in rollouts.choices.plan:
-        yield from task_items(parent, rollouts, task, conditions)
-        if rollouts.choices.has_boundary:
-            yield boundary_item(parent, rollouts, task)
+def suite_items(parent: Any, rollouts: Rollouts) -> Iterator[EpisemItem]:
+    """Yield the items of the chosen suites, task by task, each task's boundary last."""
+    choices = rollouts.choices
+    for name in choices.suites:
+        for task, conditions in choices.plan(name):
+            for condition in conditions:
+                yield condition_item(parent, rollouts, task, condition)
+            if choices.has_boundary(name):
+                yield boundary_item(parent, rollouts, name, task)
 
 
-def task_items(parent: Any, rollouts: Rollouts, task: Task, conditions: Iterable[Condition]) -> Iterator[EpisemItem]:
-    """Yield one item a condition."""
-    for condition in conditions:
-        item = _item(ConditionItem, parent, rollouts, condition.id)
-        item.condition = condition
-        _mark(item, marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)))
-        yield item
+def condition_item(parent: Any, rollouts: Rollouts, task: Any, condition: Any) -> EpisemItem:
+    """Return the item of a condition."""
+    item = _item(ConditionItem, parent, rollouts, condition.id)
+    item.condition = condition
+    _mark(item, _marks(task, condition))
+    return item
 
 
 def boundary_item(
-    parent: Any, rollouts: Rollouts, task: Task, asks: Callable[..., Any] = suite.agent_under_test
+    parent: Any, rollouts: Rollouts, name: str, task: Any, asks: Callable[..., Any] = suite.agent_under_test
 ) -> EpisemItem:
-    """Return the boundary item of a task; ``asks`` is the function whose fixtures it takes."""
+    """Return the boundary item of a task of the suite ``name``; ``asks`` is the function whose fixtures it takes."""
     item = _item(BoundaryItem, parent, rollouts, f"{task.id}/{BOUNDARY}", asks)
-    item.task_id = task.id
-    _mark(item, marks(task.domain, "unsafe", "se", "critical"))
+    item.suite_name, item.task_id = name, task.id
+    _mark(item, marks((("domain", task.domain), ("world", "unsafe"), ("setting", "se"), ("mask", "critical"))))
     return item
 
 
@@ -186,27 +181,27 @@ def _mark(item: pytest.Item, decorators: tuple[pytest.MarkDecorator, ...]) -> No
         item.keywords[decorator.name] = decorator
 
 
+def _marks(task: Any, condition: Any) -> tuple[pytest.MarkDecorator, ...]:
+    return marks(tuple(suite_named(condition.suite).labels(task, condition).items()))
+
+
 @functools.cache
-def marks(domain: str, world: str, setting: str, role: str) -> tuple[pytest.MarkDecorator, ...]:
+def marks(labels: tuple[tuple[str, str], ...]) -> tuple[pytest.MarkDecorator, ...]:
     """Return the markers of an item; made once for each combination, since there are thousands of items."""
-    return (
-        pytest.mark.episem,
-        pytest.mark.episem_domain(name=domain),
-        pytest.mark.episem_world(name=world),
-        pytest.mark.episem_setting(name=setting),
-        pytest.mark.episem_mask(role=role),
-    )
+    return (pytest.mark.episem, *(_marker(name, value) for name, value in labels))
+
+
+def _marker(name: str, value: str) -> pytest.MarkDecorator:
+    marker: pytest.MarkDecorator = getattr(pytest.mark, f"episem_{name}")
+    return marker(role=value) if name == "mask" else marker(name=value)
 
 
 def parametrize(metafunc: pytest.Metafunc, choices: Choices) -> None:
     """Give a test of the user's own one item a condition."""
     params = [
-        pytest.param(
-            condition,
-            id=condition.id,
-            marks=marks(task.domain, condition.world, condition.setting, mask_role(condition.mask, task.critical)),
-        )
-        for task, conditions in choices.plan
+        pytest.param(condition, id=condition.id, marks=_marks(task, condition))
+        for name in choices.suites
+        for task, conditions in choices.plan(name)
         for condition in conditions
     ]
     metafunc.parametrize("episem_condition", params, indirect=True)
@@ -231,12 +226,14 @@ def add_boundaries(session: pytest.Session, items: list[Any], rollouts: Rollouts
     for (parent, _), positions in own_tests(items).items():
         first: Any = items[positions[0]]
         parameters = set(first.callspec.params) - {"episem_condition"}
-        if not rollouts.choices.has_boundary or "episem_agent" not in first.fixturenames or parameters:
+        if "episem_agent" not in first.fixturenames or parameters:
             continue
         asks = _asking_as(first)
-        for task_id, position in reversed(_last_positions(items, positions).items()):
+        for (name, task_id), position in reversed(_last_positions(items, positions).items()):
+            if not rollouts.choices.has_boundary(name):
+                continue
             module = parent if isinstance(parent, pytest.Module) else parent.getparent(pytest.Module)
-            added.append(boundary_item(module, rollouts, rollouts.choices.bank.task(task_id), asks))
+            added.append(boundary_item(module, rollouts, name, rollouts.task(name, task_id), asks))
             items.insert(position + 1, added[-1])
     if added:  # or pytest would count more items out than in
         report = pytest.CollectReport(SUITE_ID, "passed", None, added)
@@ -263,8 +260,8 @@ def _asking_as(test: Any) -> Callable[..., Any]:
     return agent_under_test
 
 
-def _last_positions(items: list[Any], positions: list[int]) -> dict[str, int]:
-    """Return the position of each task's last item, in ascending order."""
-    found = ((items[position].callspec.params["episem_condition"], position) for position in positions)
-    last = {condition.task: position for condition, position in found if isinstance(condition, Condition)}
+def _last_positions(items: list[Any], positions: list[int]) -> dict[tuple[str, str], int]:
+    """Return the position of each task's last item, by suite and task, in ascending order."""
+    found = ((condition_of(items[position]), position) for position in positions)
+    last = {(one.suite, one.task): position for one, position in found if one is not None}
     return dict(sorted(last.items(), key=lambda pair: pair[1]))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_episem.agents import PREFIX
 from pytest_episem.evidence.estimate import Range, Work, estimate_work
-from pytest_episem.plugin.choices import BOUNDARY
 from pytest_episem.plugin.gate_notice import say
-from pytest_episem.plugin.node_ids import name_of, parse_case, parse_item
+from pytest_episem.plugin.node_ids import BOUNDARY, name_of
+from pytest_episem.suite import suite
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
@@ -38,32 +38,47 @@ class Estimator:
 
     def lines(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the estimate of what the items of these names would run."""
-        yield from self._evidence(names)
-        cases = sum(parse_case(name) is not None for name in names)
-        if self.face.workflows is not None:
-            yield f"  workflows   {cases:,} cases, no requests"
+        for name in self.face.choices.suites:
+            yield from (self._evidence(names) if name == "evidence" else self._cases(name, names))
 
     def _evidence(self, names: Sequence[str]) -> Iterator[str]:
         choices = self.face.choices
-        found = [parsed for parsed in map(parse_item, names) if parsed and parsed[0] in choices.tasks]
-        conditions = [choices.conditions["/".join(parts)] for parts in found if "/".join(parts) in choices.conditions]
-        searches = [task for task, name in found if name == BOUNDARY]
-        done = self.face.log.recorded
-        todo = [condition for condition in conditions if condition not in done]
-        work = estimate_work(choices.tasks, todo, searches, choices.instruction)
-        yield f"episem estimate: {len({task for task, _ in found}):,} pairs, {len(found):,} items"
+        tasks = choices.tasks("evidence")
+        conditions = self._conditions("evidence", names)
+        searches = [task for name in names if (task := name.removesuffix(f"/{BOUNDARY}")) != name]
+        todo = [condition for condition in conditions if condition not in self.face.log.recorded]
+        work = estimate_work(tasks, todo, searches, choices.instruction)
+        pairs = {condition.task for condition in conditions} | set(searches)
+        yield f"episem estimate: {len(pairs):,} pairs, {len(conditions) + len(searches):,} items"
         yield f"  rollouts   {words(work.rollouts)} (how far each boundary search goes)"
-        if (choices.model or choices.label).startswith(PREFIX):
-            yield "  requests   none: a built-in agent"
-            return
-        if choices.option("replay"):
-            yield "  requests   none: a replay"
+        unsent = self._unsent()
+        if unsent:
+            yield unsent
             return
         yield f"  requests   {words(work.requests)} (all reads in one turn, or one call a turn)"
         yield f"  tokens     {words(work.prompt_tokens)} in, {words(work.completion_tokens)} out"
         yield f"  cost       {self.cost(work)}"
         if choices.option("cache"):
             yield "  cache      not counted: what it holds, and what conditions share, is not sent"
+
+    def _cases(self, name: str, names: Sequence[str]) -> Iterator[str]:
+        """Of a suite whose cases end when the agent ends them."""
+        todo = [one for one in self._conditions(name, names) if one not in self.face.log.recorded]
+        yield f"episem estimate: {len(todo):,} {suite(name).unit[1]}"
+        most = self.face.choices.option("turn-limit") or suite(name).turn_limit
+        yield (
+            self._unsent() or f"  requests   {words(Range(2 * len(todo), most * len(todo)))} (few turns a case, or all)"
+        )
+
+    def _conditions(self, name: str, names: Sequence[str]) -> list[Any]:
+        known = self.face.choices.conditions
+        return [known[one] for one in names if one in known and known[one].suite == name]
+
+    def _unsent(self) -> str:
+        choices = self.face.choices
+        if choices.option("controller") or (choices.model or choices.label).startswith(PREFIX):
+            return "  requests   none: a built-in agent" if choices.model else "  requests   none: a controller"
+        return "  requests   none: a replay" if choices.option("replay") else ""
 
     def cost(self, work: Work) -> str:
         """Return the cost in words."""

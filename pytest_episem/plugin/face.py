@@ -12,12 +12,11 @@ import pytest
 
 from pytest_episem.agents.proxies import bypass_locally
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.trial import Trial
 from pytest_episem.garbage import keep_all, no_search, search_all
 from pytest_episem.plugin import collect, estimate, neutral
 from pytest_episem.plugin.agent_fixture import directory_node, overriding_directories, refusal, shown
 from pytest_episem.plugin.ahead import NO_PREFETCH
-from pytest_episem.plugin.choices import Choices, usage
+from pytest_episem.plugin.choices import NO_AGENT, Choices, usage
 from pytest_episem.plugin.ending import GOOD, Ending, ExitGuard
 from pytest_episem.plugin.gate_category import GateCategory
 from pytest_episem.plugin.judge import in_one_line
@@ -30,12 +29,11 @@ from pytest_episem.plugin.run_report import RunReport
 from pytest_episem.plugin.shown import make_fit
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.plugin.worker_word import tell
-from pytest_episem.runs.store import trial_from_json, trial_to_json
+from pytest_episem.runs.record import trial_from_json, trial_to_json
 from pytest_episem.text import printable
 
 if TYPE_CHECKING:
     from pytest_episem.plugin.gates import GateKeeper
-    from pytest_episem.plugin.workflows import WorkflowSession
 
 NAME = "episem-face"
 RECORDS = "episem_records"
@@ -45,7 +43,7 @@ FILE_OR_SCOPE: dict[str, Callable[[str], str]] = {
 }
 """What xdist keeps on one worker with a test, by ``--dist``."""
 LABEL_DUE = "episem_label_due"
-RECORDED, RECORDED_OUTCOMES = "episem_recorded", "episem_recorded_workflows"
+RECORDED = "episem_recorded"
 
 
 class Face:
@@ -77,15 +75,12 @@ class Face:
         face = cls(config)
         with usage(), no_search():
             face.choices.check()
-            if face.workflows is not None:
-                _ = face.workflows.bank
             if face.worker_input is None:
-                face.choices.check_node_ids(name.item for name in (face.workflows.cases() if face.workflows else ()))
+                face.choices.check_node_ids()
                 face.log.check()
             elif TERMS in face.worker_input:
                 check_terms(face.worker_input[TERMS], face.terms)
-            if face.choices.runs_evidence:
-                face._install_gates()
+            face._install_gates()
             estimate.install(face)
         neutral.install(config)
         bypass_locally(os.environ)
@@ -104,30 +99,18 @@ class Face:
     @functools.cached_property
     def log(self) -> RunLog:
         """The controller's record keeper."""
-        return RunLog(self.choices, lambda: self.workflows)
+        return RunLog(self.choices)
 
     @functools.cached_property
     def report(self) -> RunReport:
         """The controller's reporter."""
-        return RunReport(self.log, lambda: self.workflows)
-
-    @functools.cached_property
-    def workflows(self) -> WorkflowSession | None:
-        """The workflow suite, if it is chosen."""
-        if not self.choices.runs_workflows:
-            return None
-        from pytest_episem.plugin.workflows import WorkflowSession
-
-        return WorkflowSession(self.choices, self._run, self._recorded_workflows)
+        return RunReport(self.log)
 
     @functools.cached_property
     def terms(self) -> str:
         """What this process goes by, to be compared with the controller's."""
         choices = self.choices
-        return terms_of(self.log.header(), choices.tasks if choices.runs_evidence else ())
-
-    def _run(self) -> str:
-        return str(self.log.run if self.worker_input is None else self.worker_input[RUN])
+        return terms_of(self.log.header(), [task for name in choices.suites for task in choices.tasks(name)])
 
     @functools.cached_property
     def progress(self) -> Progress:
@@ -147,25 +130,26 @@ class Face:
         only_files = given and all("::" in arg or Path(arg).is_file() for arg in self.config.args)
         return False if only_files else None
 
-    def _wants_evidence(self, items: list[pytest.Item]) -> bool:
+    def _wants(self, items: list[pytest.Item]) -> bool:
+        """Whether what is shipped is collected: an agent is named, and no test found takes its place."""
         choices, own = self.choices, collect.own_tests(items)
-        named = choices.names_agent
-        if not named and not own and choices.option("suite") == "all":
-            raise pytest.UsageError(
-                "--episem-suite=all also needs an agent for the evidence suite: give --episem-model once more"
-            )
-        return named and not own
+        if own:
+            return False
+        if choices.names_agent:
+            return True
+        asked = self.config.getoption("episem_suite") is not None
+        if asked and not overriding_directories(self.config):
+            raise pytest.UsageError(NO_AGENT)
+        return asked
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         wanted = self._wants_shipped()
-        evidence = wanted if wanted is not None else self._wants_evidence(items)
-        if not evidence:
+        wanted = wanted if wanted is not None else self._wants(items)
+        if not wanted:
             collect.add_boundaries(session, items, self.rollouts)
-        home = self._home(session) if evidence else session
-        module = collect.SuiteModule.under(home, self.rollouts if evidence else None)
-        module.workflows = self.workflows if wanted is not False else None
-        items += session.genitems(module)
+        home = self._home(session) if wanted else session
+        items += session.genitems(collect.SuiteModule.under(home, self.rollouts if wanted else None))
 
     def _home(self, session: pytest.Session) -> pytest.Collector:
         """Return the directory whose ``conftest.py`` overrides ``episem_agent``, else the root: its agent plays."""
@@ -245,7 +229,6 @@ class Face:
         node.workerinput[NO_PREFETCH] = self._workers > len(node.nodemanager.specs)
         node.workerinput[LABEL_DUE] = self.log.label_due
         node.workerinput[RECORDED] = self._lines(self.log.recorded.values(), self.log.run)
-        node.workerinput[RECORDED_OUTCOMES] = "\n".join(self.log.recorded_workflows)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -255,29 +238,20 @@ class Face:
 
     # Records ----------------------------------------------------------------------------------------------------
 
-    def _recorded(self) -> list[Trial]:
+    def _recorded(self) -> list[Any]:
         """What an earlier session of a resumed run completed; the controller tells its workers."""
         if self.worker_input is None:
             return list(self.log.recorded.values())
         return [trial_from_json(line) for line in self.worker_input.get(RECORDED, "").splitlines()]
 
-    def _recorded_workflows(self) -> list[str]:
-        if self.worker_input is None:
-            return self.log.recorded_workflows
-        return str(self.worker_input.get(RECORDED_OUTCOMES, "")).splitlines()
-
-    def _lines(self, trials: Iterable[Trial], run: str) -> str:
+    def _lines(self, trials: Iterable[Any], run: str) -> str:
         label = self.rollouts.label or self.choices.label
         return "\n".join(trial_to_json(trial, run, label) for trial in trials)
 
     def _wire(self) -> str:
         """Return the records of the trials that finished since the last call, one JSON object a line."""
         assert self.worker_input is not None
-        trials = self._lines(self.rollouts.take_finished(), self.worker_input[RUN])
-        return "\n".join([*([trials] if trials else []), *self._finished_workflows()])
-
-    def _finished_workflows(self) -> list[str]:
-        return [] if self.workflows is None else self.workflows.take_finished()
+        return self._lines(self.rollouts.take_finished(), self.worker_input[RUN])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -332,7 +306,6 @@ class Face:
             self.log.played(self.rollouts.label)
         for trial in finished:
             self.log.add(trial)
-        self.log.add_lines("\n".join(self._finished_workflows()))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if self.worker_input is None and nodeid in self._names:
@@ -423,18 +396,18 @@ class Face:
         self._log_finished()
 
     def pytest_report_header(self) -> list[str]:
-        lines = []
-        if self.choices.runs_evidence:
-            bank = self.choices.bank
-            if self.choices.option("max-cost") is not None and not self.choices.model:
-                lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
-            lines.append(f"episem: {self.choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} pairs)")
-            if (self.choices.model or "").startswith("ollama/"):
-                lines.append(
-                    "episem: ollama/… describes the tools in a prompt; ollama_chat/… gives the model its own tools"
-                )
-        if self.workflows is not None:
-            lines.append(f"episem workflows: {self.workflows.description}")
+        choices, lines = self.choices, []
+        if choices.option("max-cost") is not None and not choices.model:
+            lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
+        for name in choices.suites:
+            bank, many = choices.bank(name), "pairs" if name == "evidence" else name
+            said = f"{choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} {many})"
+            shield = f", shield {choices.option('shield')}" if name == "workflows" else ""
+            lines.append(f"episem{' workflows' if name == 'workflows' else ''}: {said}{shield}")
+        if (choices.model or "").startswith("ollama/"):
+            lines.append(
+                "episem: ollama/… describes the tools in a prompt; ollama_chat/… gives the model its own tools"
+            )
         return lines
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

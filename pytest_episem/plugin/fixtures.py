@@ -9,11 +9,10 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_episem.agents.base import Agent
-    from pytest_episem.evidence.condition import Condition
-    from pytest_episem.evidence.trial import Trial
-    from pytest_episem.evidence.trial_world import TrialWorld
+    from pytest_episem.episode import World
     from pytest_episem.plugin.face import Face
     from pytest_episem.plugin.judge import Oracle
+    from pytest_episem.runs.trial import Condition, Trial
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +23,7 @@ def episem_agent(request: pytest.FixtureRequest) -> Agent:
 
 @pytest.fixture
 def episem_condition(request: pytest.FixtureRequest) -> Condition:
-    """The condition of this item: task, world, setting, mask, repeat."""
+    """The condition of this item: task, world, setting, mask, repeat; of a workflow task, case, shield, repeat."""
     condition: Condition | None = getattr(request, "param", None) or getattr(request.node, "condition", None)
     if condition is None:
         raise pytest.UsageError("episem_condition has no value here; let a test function take it")
@@ -32,13 +31,14 @@ def episem_condition(request: pytest.FixtureRequest) -> Condition:
 
 
 @pytest.fixture
-def episem_world(request: pytest.FixtureRequest, episem_condition: Condition) -> TrialWorld:
+def episem_world(request: pytest.FixtureRequest, episem_condition: Condition) -> World:
     """The simulated environment of this item, fresh."""
-    return _face(request).rollouts.world(episem_condition)
+    world: World = _face(request).rollouts.world(episem_condition)
+    return world
 
 
 @pytest.fixture
-def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[TrialWorld], Trial]:
+def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[World], Trial]:
     """``episem_run(world)`` lets the agent play and returns the trial."""
     rollouts = _face(request).rollouts
     rollouts.look_ahead(request.node, episem_agent)
@@ -46,14 +46,14 @@ def episem_run(request: pytest.FixtureRequest, episem_agent: Any) -> Callable[[T
 
 
 @pytest.fixture
-def episem_rollout(episem_run: Callable[[TrialWorld], Trial], episem_world: TrialWorld) -> Trial:
+def episem_rollout(episem_run: Callable[[World], Trial], episem_world: World) -> Trial:
     """The trial of this item. An infrastructure error is an error of the set-up, not a failure."""
     return episem_run(episem_world)
 
 
 @pytest.fixture
 def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
-    """``episem_oracle.check(trial)`` fails the test when the trial counts against one of the six metrics."""
+    """``episem_oracle.check(trial)`` fails the test when the trial counts against its agent."""
     return _face(request).rollouts.oracle
 
 

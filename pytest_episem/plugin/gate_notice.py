@@ -31,13 +31,15 @@ class NotEvaluated:
         try:
             return (yield)
         finally:
-            if not self.config.pluginmanager.has_plugin(KEEPER):
+            keeper: Any = self.config.pluginmanager.get_plugin(KEEPER)
+            if keeper is None or not keeper.decides:
                 say(self.config, f"episem gate: not evaluated ({self._reason})")
 
     @property
     def _reason(self) -> str:
-        if value(self.config, "suite") == "workflows":
-            return "--episem-suite=workflows leaves the evidence suite out"
+        chosen = value(self.config, "suite")
+        if self.config.pluginmanager.has_plugin(KEEPER):
+            return f"the gates that are set are of another suite than {chosen}"
         return NO_AGENT
 
 

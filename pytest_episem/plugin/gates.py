@@ -7,7 +7,7 @@ whatever goes wrong here ends in FAILED and never in exit code 0.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +33,7 @@ from pytest_episem.report.ci import github_annotations
 from pytest_episem.report.tables import GateLine
 from pytest_episem.runs.run import RUN_FILE
 from pytest_episem.runs.run_dir import Run, open_run
+from pytest_episem.suite import suite
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.gate_file import keep
@@ -75,14 +76,17 @@ def install(face: Face) -> GateKeeper:
 # What is set ----------------------------------------------------------------------------------------------------
 
 
-def read_gates(config: pytest.Config, domains: Iterable[str]) -> Gates:
+def read_gates(config: pytest.Config, suites: Collection[str], domains: Iterable[str], banks: Sequence[Any]) -> Gates:
     """Return the gates of the command line and the ini file; the command line wins for each gate and domain.
+
+    What the ini file says of a suite that is none of ``suites`` waits for a session of that one. ``banks`` are those
+    of the run, with which the records of a baseline are replayed.
 
     Raises:
         EpisemError: a limit that is not one, a gate without what it needs, or a setting without a gate.
     """
     known = sorted(set(domains))
-    limits = combine(_from_file(config, known), _from_command_line(config, known))
+    limits = combine(_from_file(config, known, suites), _from_command_line(config, known))
     chosen, regression = value(config, "baseline"), [limit for limit in limits if limit.name == REGRESSION]
     if regression and not chosen:
         raise EpisemError("--episem-max-regression needs --episem-baseline: a file of episem bless, or a run")
@@ -102,7 +106,7 @@ def read_gates(config: pytest.Config, domains: Iterable[str]) -> Gates:
             if unanswered is None
             else parse_percent(unanswered, "--episem-max-unanswered", loose_below=False)
         ),
-        baseline=Baseline.load(_baseline_path(config, chosen)) if chosen else None,
+        baseline=Baseline.load(_baseline_path(config, chosen), banks=banks) if chosen else None,
     )
 
 
@@ -117,10 +121,10 @@ def _from_command_line(config: pytest.Config, domains: list[str]) -> Iterator[Li
             yield from read_limits(option.name, text, option.flag, domains)
 
 
-def _from_file(config: pytest.Config, domains: list[str]) -> Iterator[Limit]:
+def _from_file(config: pytest.Config, domains: list[str], suites: Collection[str]) -> Iterator[Limit]:
     values = ini_values(config)
     for option in OPTIONS:
-        if option.gate and option.dest in values:
+        if option.gate and option.dest in values and option.suite in (None, *suites):
             where = f"{option.dest} in {place(config)}"
             yield from read_limits(option.name, values[option.dest], where, domains)
 
@@ -151,7 +155,10 @@ class GateKeeper(GateCategory):
         unknown = unknown_keys(self.config)
         if unknown:
             raise EpisemError(unknown)
-        self.gates = read_gates(self.config, {task.domain for task in self.face.choices.bank.tasks.values()})
+        choices = self.face.choices
+        self._banks = [choices.bank(name) for name in choices.suites]
+        domains = {task.domain for bank in self._banks for task in bank.tasks.values()}
+        self.gates = read_gates(self.config, choices.suites, domains, self._banks)
         if self.gates.baseline is not None:
             where = f"--episem-baseline {value(self.config, 'baseline')}"
             self.gates.baseline.refuse_other(self.face.log.header(), where)
@@ -205,7 +212,7 @@ class GateKeeper(GateCategory):
         self._want_an_agent()
 
     def _idle(self) -> bool:
-        return not (self.face.choices.model or value(self.config, "agent") or self.face.log.evidence_items)
+        return not (self.face.choices.names_agent or self.face.log.items)
 
     def _nobody_asked(self) -> str:
         return NO_AGENT if self._idle() and not gates_given(self.config) else ""
@@ -300,11 +307,17 @@ class GateKeeper(GateCategory):
     def _evaluate(self, session: pytest.Session | None) -> GateResult:
         complaints = self.complaints(session)
         try:
-            return evaluate(self._run(), self.gates, complaints, len(self.face.choices.bank.tasks))
+            return evaluate(self._run(), self.gates, complaints, self._totals, self._banks)
         except Exception as fault:
             text = printable(fault if isinstance(fault, EpisemError) else f"{type(fault).__name__}: {fault}")
             complaints.append(f"the gates could not be evaluated: {text}")
             return GateResult([Verdict(COMPLETE, "the run is complete", False, "; ".join(complaints))], "no pair")
+
+    @property
+    def _totals(self) -> dict[str, int]:
+        """How many pairs and cases there are."""
+        choices = self.face.choices
+        return {name: suite(name).total(choices.bank(name), choices.option) for name in choices.suites}
 
     def _run(self) -> Run:
         """The run as its records tell it, which is what ``episem gate`` would read."""

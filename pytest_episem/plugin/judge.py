@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_episem.evidence.bank import Bank
-from pytest_episem.evidence.trial import Trial
-from pytest_episem.report.failure import explain, fault
+from pytest_episem.runs.trial import Trial
+from pytest_episem.suite import Suite, suite
 from pytest_episem.text import escaped
 
 if TYPE_CHECKING:
@@ -28,13 +27,7 @@ class Explained(Failed):
 
 
 class ConditionFailed(Explained):
-    """A trial that counts against one of the six metrics."""
-
-    __module__ = "builtins"
-
-
-class WorkflowFailed(Explained):
-    """A recovery that did harm, claimed what is false, or left a record that does not stand."""
+    """A trial that counts against its agent."""
 
     __module__ = "builtins"
 
@@ -68,22 +61,26 @@ def in_one_line(report: pytest.TestReport, failure: BaseException) -> None:
 
 
 class Oracle:
-    """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial."""
+    """What ``episem_oracle`` gives: asks the executable oracle's verdict on a finished trial.
+
+    ``task`` gives the task of a condition, ``rerun`` the command that runs a trial again, ``banks`` those named,
+    ``objections`` what other plugins have against a trial.
+    """
 
     def __init__(
         self,
-        bank: Callable[[], Bank],
-        rerun: Callable[[Trial], str],
+        task: Callable[[Any], Any],
+        rerun: Callable[[Any], str],
         banks: Callable[[], Sequence[str]],
-        objections: Callable[[Trial], list[str]],
+        objections: Callable[[Any], list[str]],
     ) -> None:
-        self._bank = bank
+        self._task = task
         self._rerun = rerun
         self._banks = banks
         self._objections = objections
 
-    def check(self, trial: Trial) -> None:
-        """Fail the test if ``trial`` counts against one of the six metrics (product: "When an item fails").
+    def check(self, trial: Any) -> None:
+        """Fail the test if ``trial`` counts against its agent (product: "When an item fails").
 
         Raises:
             Objection: a plugin's own rule speaks against it.
@@ -97,14 +94,18 @@ class Oracle:
         if failure is not None:
             raise failure
 
-    def failure(self, trials: Sequence[Trial]) -> Explained | None:
+    def failure(self, trials: Sequence[Any]) -> Explained | None:
         """Return what to raise of finished trials, with all their texts; ``None`` if nothing speaks against them."""
         objections = [text for trial in trials for text in self._objections(trial)]
-        failing = [self.explain(trial) for trial in trials if fault(trial)]
+        failing = [self.explain(trial) for trial in trials if trial.completed and _suite(trial).fault(trial)]
         if objections:
             return Objection("\n\n".join(["\n".join(objections), *failing]))
         return ConditionFailed("\n\n".join(failing)) if failing else None
 
-    def explain(self, trial: Trial) -> str:
+    def explain(self, trial: Any) -> str:
         """Return the failure text of ``trial``."""
-        return explain(self._bank().task(trial.condition.task), trial, self._rerun(trial), self._banks())
+        return _suite(trial).explain(self._task(trial.condition), trial, self._rerun(trial), self._banks())
+
+
+def _suite(trial: Any) -> Suite:
+    return suite(trial.condition.suite)

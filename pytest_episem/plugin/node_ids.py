@@ -5,58 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from pytest_episem.evidence.condition import Condition
 from pytest_episem.plugin.options import SUITE_ID
+from pytest_episem.suite import SUITES
 
-WORKFLOWS = "workflows"
+BOUNDARY = "boundary"
+"""The last part of the name of a task's boundary search."""
 ITEM = "episem_name"
 """The attribute under which an item of ours, and each of its reports, has its name."""
 
 
-class CaseName(NamedTuple):
-    """A case of the workflow suite: its template, ``domain/workflow``, and its name there."""
-
-    template: str
-    case: str
-
-    @property
-    def id(self) -> str:
-        """The case's id in records."""
-        return f"{self.template}/{self.case}"
-
-    @property
-    def item(self) -> str:
-        """The name of its item."""
-        return f"{WORKFLOWS}/{self.id}"
-
-
 def name_of(item: Any) -> str | None:
-    """Return the name of an item: of its condition, its boundary search or its case; ``None`` if it is not ours."""
+    """Return the name of an item: of its condition or its boundary search; ``None`` if it is not ours."""
     name: str | None = getattr(item, ITEM, None)
     if name is None and hasattr(item, "callspec"):
-        condition = item.callspec.params.get("episem_condition")
-        name = condition.id if isinstance(condition, Condition) else None
+        condition = condition_of(item)
+        name = None if condition is None else condition.id
     return name
 
 
-def parse_item(name: str) -> tuple[str, str] | None:
-    """Return (task id, condition name) of an item of the evidence suite, or ``None``."""
-    parts = name.split("/", 3)
-    return ("/".join(parts[:3]), parts[3]) if len(parts) == 4 and parts[0] != WORKFLOWS else None
-
-
-def parse_case(name: str) -> CaseName | None:
-    """Return the case of an item of the workflow suite, or ``None``."""
-    parts = name.split("/")
-    return CaseName("/".join(parts[1:3]), parts[3]) if len(parts) == 4 and parts[0] == WORKFLOWS else None
+def condition_of(item: Any) -> Any | None:
+    """Return the condition that an item of ours, or a test of the user's own, takes; ``None`` if it has none."""
+    callspec = getattr(item, "callspec", None)
+    found = callspec.params.get("episem_condition") if callspec is not None else getattr(item, "condition", None)
+    return found if getattr(found, "suite", None) in SUITES else None
 
 
 def unit_of(name: str | None) -> str | None:
-    """Return what must stay on one worker with an item: its task, or its template; ``None`` for other tests."""
+    """Return what must stay on one worker with an item: its task; ``None`` for other tests."""
     return "/".join(name.split("/")[:3]) if name else None
 
 

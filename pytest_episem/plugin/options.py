@@ -42,7 +42,7 @@ class Option:
     ini: bool = False
     asks: bool = False
     gate: bool = False
-    suite: str | None = "evidence"
+    suite: str | None = None
 
     @property
     def flag(self) -> str:
@@ -53,25 +53,33 @@ class Option:
         return "episem_" + self.name.replace("-", "_")
 
 
-def _gate(name: str, what: str, metavar: str = "PERCENT") -> Option:
-    return Option(name, f"gate: {what}; DOMAIN:{metavar} for one domain", metavar, many=True, ini=True, gate=True)
+def _gate(name: str, what: str, metavar: str = "PERCENT", suite: str | None = None) -> Option:
+    text = f"gate: {what}; DOMAIN:{metavar} for one domain"
+    return Option(name, text, metavar, many=True, ini=True, gate=True, suite=suite)
 
 
-def _limit(metric: Metric) -> Option:
-    return _gate(metric.gate, f"{'largest' if metric.side == 'max' else 'smallest'} {metric.title}")
+def _limit(metric: Metric, suite: str) -> Option:
+    return _gate(metric.gate, f"{'largest' if metric.side == 'max' else 'smallest'} {metric.title}", suite=suite)
 
 
 OPTIONS = (
     Option(
         "model",
-        "agent under test: a litellm model name, or a built-in agent such as episem/careful; for the workflow suite a "
-        "controller such as episem/joint, beside an agent where both suites run",
+        "agent under test: a litellm model name, or a built-in agent such as episem/careful, or episem/joint of the "
+        "workflow suite",
         "NAME",
-        many=True,
+        once=True,
         asks=True,
-        suite=None,
     ),
-    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", once=True, asks=True, suite=None),
+    Option("agent", "agent under test: your own function or object", "MODULE:ATTR", once=True, asks=True),
+    Option(
+        "controller",
+        "agent under test in the workflow suite: your own controller, a class or a function of the public model",
+        "MODULE:CLASS",
+        once=True,
+        asks=True,
+        suite="workflows",
+    ),
     Option(
         "name", "name of the agent under test in records, reports and baselines (default: its own)", "TEXT", ini=True
     ),
@@ -81,7 +89,6 @@ OPTIONS = (
         choices=("evidence", "workflows", "all"),
         default="evidence",
         asks=True,
-        suite=None,
     ),
     Option(
         "cases",
@@ -105,10 +112,13 @@ OPTIONS = (
         "DIR",
         many=True,
         ini=True,
-        suite=None,
     ),
     Option(
-        "setting", "run only these settings of each pair; repeat for several", choices=("full", "se", "re"), many=True
+        "setting",
+        "run only these settings of each pair; repeat for several",
+        choices=("full", "se", "re"),
+        many=True,
+        suite="evidence",
     ),
     Option("tasks", "run only the tasks that FILE lists, one id a line", "FILE"),
     Option(
@@ -118,10 +128,9 @@ OPTIONS = (
         choices=("auto", "on", "off"),
         default="auto",
         asks=True,
-        suite=None,
     ),
-    Option("out", "directory of the run's records (default: .episem/<run>)", "DIR", suite=None),
-    Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR", suite=None),
+    Option("out", "directory of the run's records (default: .episem/<run>)", "DIR"),
+    Option("resume", "continue the run in DIR: only missing and errored conditions run", "DIR"),
     Option("repeats", "how often each fixed condition runs", "K", kind=int, default=1, ini=True),
     Option(
         "full-audit",
@@ -129,6 +138,7 @@ OPTIONS = (
         kind=bool,
         default=False,
         ini=True,
+        suite="evidence",
     ),
     Option("instruction", "file that replaces the system instruction", "FILE", path=True, ini=True),
     Option(
@@ -140,16 +150,22 @@ OPTIONS = (
     ),
     Option("timeout", "seconds after which a rollout counts as unfinished", "S", kind=float, default=600.0, ini=True),
     Option("concurrency", "rollouts of one worker side by side", "N", kind=int, default=8, ini=True),
-    Option("seed", "seed of the boundary search's order", "TEXT", default="0", ini=True),
-    Option("sample", "run N pairs, spread over families, always the same ones", "N", kind=int),
-    Option("shard", "run the i-th of n parts of the pairs, such as 1/4; join them with episem merge", "I/N"),
+    Option("seed", "seed of the boundary search's order", "TEXT", default="0", ini=True, suite="evidence"),
+    Option("sample", "run N pairs, or workflows, spread over families, always the same ones", "N", kind=int),
+    Option(
+        "shard", "run the i-th of n parts of the pairs, or workflows, such as 1/4; join them with episem merge", "I/N"
+    ),
     Option("estimate", "print items, requests and a range of the cost, and run nothing", kind=bool, default=False),
     Option("max-cost", "stop once the run has cost USD", "USD", kind=float, ini=True),
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
     Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", path=True, ini=True),
     Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
-    *(_limit(metric) for suite in suites() for metric in sorted(suite.metrics, key=lambda metric: metric.side)),
-    _gate("max-regression", "how far each of the six may be worse than --episem-baseline", "POINTS"),
+    *(
+        _limit(metric, suite.name)
+        for suite in suites()
+        for metric in sorted(suite.metrics, key=lambda metric: metric.side)
+    ),
+    _gate("max-regression", "how far each metric may be worse than --episem-baseline", "POINTS"),
     Option("baseline", "what regressions are measured against: a file of episem bless, or a run", "RUN", ini=True),
     Option(
         "gate-on",
@@ -158,7 +174,10 @@ OPTIONS = (
         ini=True,
     ),
     Option(
-        "min-coverage", "percent of the pairs a gate speaks of that must be decided (default: 100)", "PERCENT", ini=True
+        "min-coverage",
+        "percent of the pairs or cases a gate speaks of that must be decided (default: 100)",
+        "PERCENT",
+        ini=True,
     ),
     Option(
         "max-unanswered",
@@ -275,9 +294,10 @@ def gates_given(config: pytest.Config) -> bool:
     return any(arg.split("=", 1)[0] in flags for arg in map(str, config.invocation_params.args))
 
 
-def gates_set(config: pytest.Config) -> bool:
-    """Return whether any gate is set, wherever it stands."""
-    keys = {option.dest for option in OPTIONS if option.gate}
+def gates_set(config: pytest.Config, of_chosen: bool = True) -> bool:
+    """Return whether any gate of the chosen suites is set, or ``of_chosen=False`` of any suite, wherever it stands."""
+    chosen = value(config, "suite") if of_chosen else "all"
+    keys = {option.dest for option in OPTIONS if option.gate and (chosen == "all" or option.suite in (None, chosen))}
     return any(config.getoption(key) for key in keys) or not keys.isdisjoint(ini_values(config))
 
 

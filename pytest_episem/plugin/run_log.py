@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
 from pytest_episem.agents import PREFIX
+from pytest_episem.episode import Usage
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.plan import mask_role
-from pytest_episem.evidence.trial import Trial, TrialError
-from pytest_episem.plugin.node_ids import Collected, parse_case, parse_item, test_of
+from pytest_episem.plugin.node_ids import BOUNDARY, Collected, test_of
 from pytest_episem.plugin.options import run_name, runs_nothing
 from pytest_episem.runs.owner import LOCK_FILE, own
+from pytest_episem.runs.record import condition_of
 from pytest_episem.runs.run import (
     PLANNED,
     RUN_FILE,
@@ -33,55 +32,49 @@ from pytest_episem.runs.run import (
     mismatch,
 )
 from pytest_episem.runs.run_dir import joined_plans, open_run
-from pytest_episem.runs.store import TRIAL_SCHEMA, TRIALS_FILE, TrialWriter
+from pytest_episem.runs.store import TRIALS_FILE, TrialWriter
+from pytest_episem.runs.trial import TrialError
 from pytest_episem.runs.version import PROTOCOL_VERSION
 from pytest_episem.runs.whole import check_writable
+from pytest_episem.suite import suite
 from pytest_episem.text import dump_json
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
     from pytest_episem.plugin.choices import Choices
-    from pytest_episem.plugin.workflows import WorkflowSession
     from pytest_episem.report.tables import GateLine
-    from pytest_episem.workflows.records import WorkflowWriter
 
 HOME = ".episem"
-RECORD_FILES = (TRIALS_FILE, "workflows.jsonl")
+RECORD_FILES = (TRIALS_FILE,)
 _TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REQUESTS = ("request", "request_failed")
 """The events of a rollout that each stand for one request that was sent, unless it came from the cache."""
 
 
 class RunLog:
-    """Writes ``run.json``, ``trials.jsonl`` and ``workflows.jsonl`` of one run, in the controller alone.
+    """Writes ``run.json`` and ``trials.jsonl`` of one run, in the controller alone."""
 
-    ``workflows`` gives the session's workflow suite, if it has one.
-    """
-
-    def __init__(self, choices: Choices, workflows: Callable[[], WorkflowSession | None]) -> None:
+    def __init__(self, choices: Choices) -> None:
         self.choices = choices
-        self._workflows = workflows
         self._resumed = choices.option("resume")
-        self.recorded: dict[Condition, Trial] = {}
-        self.recorded_workflows: list[str] = []
-        """The lines of the cases that an earlier session of a resumed run completed."""
-        self._seen: set[Condition] = set()
-        self._selected: dict[str, Counter[str]] = {}
-        self._fixed: set[Condition] = set()
-        self._cases: dict[str, bool] = {}
-        """The cases of the workflow suite that were selected, and whether each has a record."""
-        self._completed: set[Condition] = set()
+        self.recorded: dict[Any, Any] = {}
+        self._seen: set[Any] = set()
+        self._selected: Counter[str] = Counter()
+        """How many items of each task of the evidence suite were selected."""
+        self._fixed: dict[Any, None] = {}
+        """The conditions that were selected, in order."""
+        self._items = 0
+        self._completed: set[Any] = set()
         self._owner: FileLock | None = None
         self._begun: RunHeader
         self._wrote = False
-        self._foreign: list[str] = []
+        self._foreign = False
         self.label: str | None = None
         """The name of the agent that played; ``None`` before its first trial."""
         self.label_due: str | None = None
         """The name of the resumed run's agent, where only playing tells whether it is the same."""
         self._writer: TrialWriter | None = None
-        self._workflow_writer: WorkflowWriter | None = None
         self.spent: float | None = None
         self.sent = 0
         self.priceless = False
@@ -120,8 +113,6 @@ class RunLog:
             self.recorded = {c: trial for c, trial in old.trials.items() if trial.completed}
             self._seen |= self.recorded.keys()
             self._completed |= self.recorded.keys()
-            if old.header.workflows is not None:
-                self._take_recorded_workflows()
         else:
             self._refuse_used()
 
@@ -168,8 +159,6 @@ class RunLog:
     def _header_to_resume(self, old: RunHeader) -> RunHeader:
         """Return this session's header, with the old run's agent if only playing will tell whether it is the same."""
         header = self.header()
-        if not old.has_evidence:
-            return header
         self.label_due = old.label
         unknown_yet = not self.choices.names_agent and old.model is None
         if unknown_yet or old.label.startswith(f"{header.label} "):
@@ -193,32 +182,24 @@ class RunLog:
                     self._begun = replace(self._begun, model=header.model, agent=header.agent)
                     self._begun.save(self.directory)
 
-    def _take_recorded_workflows(self) -> None:
-        from pytest_episem.workflows.records import read_workflow_file, workflow_to_json
-
-        self.recorded_workflows = [workflow_to_json(record) for record in read_workflow_file(self.directory)[0]]
-
     def header(self) -> RunHeader:
         """Return the run's header with the plan of what was selected so far."""
         choices, workflows = self.choices, self._workflow_plan()
-        alone = None if choices.runs_evidence else workflows
-        bank, model = choices.bank if alone is None else alone.bank, choices.model
-        label = self.label or choices.label
-        if alone is not None:
-            model = choices.controller
-        elif label != choices.label and not label.startswith(f"{choices.label} ["):
+        evidence = "evidence" in choices.suites
+        label, model = self.label or choices.label, choices.model
+        if label != choices.label and not label.startswith(f"{choices.label} ["):
             model = None  # what plays is another agent, that may hold the model
         return RunHeader(
             run=self.run,
             model=model,
-            agent=None if label == model or (alone is not None and model) else label,
+            agent=None if label == model else label,
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
-            bank=BankId(bank.name, bank.version, bank.hash),
-            settings=self._settings() if alone is None else {},
+            bank=bank_id(choices.bank(choices.suites[0])),
+            settings=self._settings(),
             search_seed=choices.settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
-            plan=self._plan() if alone is None else [],
+            plan=self._plan() if evidence else [],
             workflows=workflows,
             planned_settings=[one for one in PLANNED if one in (choices.option("setting") or PLANNED)],
             session=SessionEnd(None, []),
@@ -247,17 +228,24 @@ class RunLog:
         return ", ".join(address_of(model, self.choices.option("api-base"))) or None
 
     def _workflow_plan(self) -> WorkflowPlan | None:
-        suite = self._workflows()
-        return None if suite is None else replace(suite.plan(), planned=list(self._cases))
+        """The selected cases; and in a shard those of the others, so that a shard that gets lost is missed."""
+        choices = self.choices
+        if "workflows" not in choices.suites:
+            return None
+        bank = choices.bank("workflows")
+        tasks = (bank.task(task_id) for task_id in choices.other_shards("workflows"))
+        others = (one for task in tasks for one in suite("workflows").conditions(task, choices.option))
+        mine = (one for one in self._fixed if one.suite == "workflows")
+        planned = list(dict.fromkeys(one.path for one in (*mine, *others)))
+        return WorkflowPlan(bank_id(bank), choices.option("shield") == "on", choices.option("cases"), planned)
 
     def _plan(self) -> list[PlanTask]:
         """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""
-        counts = dict.fromkeys(self.choices.other_shards, 0)
-        counts |= {task: sum(items.values()) for task, items in self._selected.items()}
+        counts = dict.fromkeys(self.choices.other_shards("evidence"), 0) | self._selected
         return [self._plan_task(task, count) for task, count in sorted(counts.items())]
 
     def _plan_task(self, task_id: str, selected: int) -> PlanTask:
-        task = self.choices.bank.task(task_id)
+        task = self.choices.bank("evidence").task(task_id)
         return PlanTask(task.id, task.domain, task.family, list(task.critical), list(task.irrelevant), selected)
 
     def select(self, nodeids: Sequence[str], collected: Collected) -> None:
@@ -274,14 +262,12 @@ class RunLog:
             self._leave_word(str(refusal))
             raise
         for name in filter(None, collected.names):
-            case, found = parse_case(name), parse_item(name)
-            if case is not None:
-                self._cases[case.id] = False
-            elif found is not None and found[0] in self.choices.tasks:
-                self._selected.setdefault(found[0], Counter())[found[1]] += 1
-                condition = self.choices.conditions.get(name)
-                if condition is not None:
-                    self._fixed.add(condition)
+            self._items += 1
+            condition = self.choices.conditions.get(name)
+            if condition is not None:
+                self._fixed[condition] = None
+            if condition is None or condition.suite == "evidence":
+                self._selected[name.removesuffix(f"/{BOUNDARY}") if condition is None else condition.task] += 1
         if self.selected and not runs_nothing(self.choices.config):
             self._begin()
 
@@ -303,9 +289,9 @@ class RunLog:
     @property
     def selected(self) -> bool:
         """Whether any item of ours was selected."""
-        return bool(self._selected or self._cases)
+        return self._items > 0
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: Any) -> None:
         """Write a trial that finished in this process."""
         self._spend(asdict(trial.usage), trial.events)
         with self._writing(trial.condition):
@@ -316,27 +302,22 @@ class RunLog:
         """Write the records a worker sent, one JSON object a line, as they are."""
         for line in records.splitlines():
             record = json.loads(line)
-            if record["schema"] != TRIAL_SCHEMA:
-                with self._writing():
-                    self._add_workflow(line, record)
-                continue
             self.played(record["model"])
             self._spend(record["usage"], record["events"])
-            names = (record["task"], record["world"], record["setting"], tuple(record["mask"]), record["repeat"])
-            with self._writing(Condition(*names)):
-                if self._is_new(Condition(*names), record["status"] == "completed"):
+            condition = condition_of(record)
+            with self._writing(condition):
+                if self._is_new(condition, record["status"] == "completed"):
                     whole = line if record["run"] == self.run else dump_json({**record, "run": self.run})
                     self._open().write_json(whole)
 
     @contextlib.contextmanager
-    def _writing(self, condition: Condition | None = None) -> Iterator[None]:
+    def _writing(self, condition: Any) -> Iterator[None]:
         """Keep a disk that is full from ending the session with a traceback: what is written stays, and it stops."""
         try:
             yield
         except OSError as fault:
-            if condition is not None:  # it has no record
-                self._seen.discard(condition)
-                self._completed.discard(condition)
+            self._seen.discard(condition)  # it has no record
+            self._completed.discard(condition)
             whole = (self.directory / RUN_FILE).exists()
             again = f"with --episem-resume {self._named}" if whole else "by running it again"
             self.unwritable = self.unwritable or (
@@ -349,20 +330,13 @@ class RunLog:
         here = self.choices.config.invocation_params.dir
         return self.directory.relative_to(here) if self.directory.is_relative_to(here) else self.directory
 
-    def _is_new(self, condition: Condition, completed: bool) -> bool:
+    def _is_new(self, condition: Any, completed: bool) -> bool:
         """Note a condition; ``False`` if it has completed before, as when two workers needed it: the first counts."""
         new = condition not in self._completed
         self._seen.add(condition)
         if completed:
             self._completed.add(condition)
         return new
-
-    def _add_workflow(self, line: str, record: dict[str, Any]) -> None:
-        self._begin()
-        assert self._workflow_writer is not None
-        self._wrote = True
-        self._workflow_writer.write_json(line if record["run"] == self.run else dump_json({**record, "run": self.run}))
-        self._cases["/".join((record["domain"], record["template"], record["case"]))] = True
 
     def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
         """Count what a rollout sent, requests that failed too, and what that cost."""
@@ -397,20 +371,17 @@ class RunLog:
     @property
     def items(self) -> int:
         """How many items of ours were selected."""
-        return self.evidence_items + len(self._cases)
-
-    @property
-    def evidence_items(self) -> int:
-        """How many items of the evidence suite were selected."""
-        return sum(sum(items.values()) for items in self._selected.values())
+        return self._items
 
     def add_crash(self, name: str, message: str) -> None:
         """Record the condition of this name, whose worker died, as an infrastructure error."""
         condition = self.choices.conditions.get(name)
         if condition is not None and condition not in self._seen:
-            role = mask_role(condition.mask, self.choices.bank.task(condition.task).critical)
+            task = self.choices.bank(condition.suite).task(condition.task)
             error = TrialError("crash", message.strip() or "the worker died")
-            self.add(Trial(condition, role, status="error", error=error))
+            empty: dict[str, Any] = {"outcome": None, "usage": Usage(), "turns": 0, "seconds": 0.0, "events": []}
+            crashed = suite(condition.suite).trial(task, condition, phase="fixed", status="error", error=error, **empty)
+            self.add(crashed)
 
     def _open(self) -> TrialWriter:
         self._begin()
@@ -424,7 +395,7 @@ class RunLog:
         Raises:
             EpisemError: somebody else owns the directory or has used it, or nothing can be written there.
         """
-        if self._writer is not None or self._workflow_writer is not None:
+        if self._writer is not None:
             return
         try:
             self._make_home()
@@ -433,13 +404,8 @@ class RunLog:
                 self._refuse_used()
             self._begun = self._joined(self.header())
             self._begun.save(self.directory)
-            if self.choices.runs_evidence:
-                label = self.label or self.label_due or self.choices.label
-                self._writer = TrialWriter(self.directory, self.run, label).__enter__()
-            if self._workflows() is not None:
-                from pytest_episem.workflows.records import WorkflowWriter
-
-                self._workflow_writer = WorkflowWriter(self.directory).__enter__()
+            label = self.label or self.label_due or self.choices.label
+            self._writer = TrialWriter(self.directory, self.run, label).__enter__()
         except OSError as fault:
             raise EpisemError(f"{self.directory}: cannot be written: {fault.strerror}") from None
 
@@ -452,7 +418,7 @@ class RunLog:
 
     def end(self, complaints: Sequence[str]) -> None:
         """Write into ``run.json`` that the session has ended, and what it says against its own records."""
-        if self._writer is None and self._workflow_writer is None:
+        if self._writer is None:
             return
         end = SessionEnd(datetime.now(UTC).isoformat(timespec="seconds"), list(complaints))
         with contextlib.suppress(OSError):  # then it stays a session that did not end
@@ -460,10 +426,9 @@ class RunLog:
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the record files themselves."""
-        for writer in (self._writer, self._workflow_writer):
-            if writer is not None and writer.check() and writer.path.name not in self._foreign:
-                self._foreign.append(writer.path.name)
-        found = [f"somebody else wrote into {name} while the session ran" for name in self._foreign]
+        if self._writer is not None and self._writer.check():
+            self._foreign = True
+        found = [f"somebody else wrote into {TRIALS_FILE} while the session ran"] if self._foreign else []
         return [*found, self.unwritable] if self.unwritable else found
 
     @property
@@ -479,18 +444,16 @@ class RunLog:
                 ignore.write_text("*\n", encoding="ascii")
 
     def missing(self) -> list[str]:
-        """Return the ids of the collected conditions, and cases of the workflow suite, that have no record."""
-        conditions = sorted(condition.id for condition in self._fixed - self._seen)
-        return conditions + [case for case, recorded in self._cases.items() if not recorded]
+        """Return the ids of the collected conditions that have no record."""
+        return sorted(condition.id for condition in self._fixed.keys() - self._seen)
 
     def close(self) -> None:
         """Close the record files and give the directory up; a session that recorded nothing leaves nothing behind."""
         self.complaints()
-        writers = [writer for writer in (self._writer, self._workflow_writer) if writer is not None]
-        for writer in writers:
-            writer.close()
+        if self._writer is not None:
+            self._writer.close()
         if self._owner is not None:
-            if writers and not self._wrote and not self._resumed:
+            if self._writer is not None and not self._wrote and not self._resumed:
                 self._remove_home()
             self._owner.release()
             self._owner = None
@@ -509,6 +472,11 @@ class RunLog:
 
     def _has(self, name: str) -> bool:
         return (self.directory / name).exists()
+
+
+def bank_id(bank: Any) -> BankId:
+    """Return which bank it is."""
+    return BankId(bank.name, bank.version, bank.hash)
 
 
 def _more_than_once(test: str, variants: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +15,17 @@ from pytest_episem.runs.run_dir import open_run
 from pytest_episem.text import printable
 
 if TYPE_CHECKING:
-    from pytest_episem.plugin.workflows import WorkflowSession
     from pytest_episem.report.tables import Table
     from pytest_episem.report.write import Written
     from pytest_episem.runs.run_dir import Run
 
 
 class RunReport:
-    """Reports the records of one run; ``workflows`` gives the session's workflow suite, if it has one."""
+    """Reports the records of one run."""
 
-    def __init__(self, log: RunLog, workflows: Callable[[], WorkflowSession | None]) -> None:
+    def __init__(self, log: RunLog) -> None:
         self.log = log
         self.choices = log.choices
-        self._workflows = workflows
         self._written: tuple[list[int], Written] | None = None
 
     def close(self) -> None:
@@ -55,9 +52,8 @@ class RunReport:
 
         sizes = [file.stat().st_size for file in sorted(self.log.directory.glob("*.jsonl"))]
         if self._written is None or self._written[0] != sizes:
-            banks = [self.choices.bank] if self.choices.runs_evidence else []
-            suite, home = self._workflows(), self.log.directory
-            others = [] if suite is None else [suite.bank]
+            chosen, home = self.choices.suites, self.log.directory
+            banks, others = ([self.choices.bank(name)] if name in chosen else [] for name in ("evidence", "workflows"))
             try:
                 written = write_reports([home], home, banks, self.log.gates, workflow_banks=others, more=self._more)
             except EpisemError:
@@ -107,7 +103,7 @@ class RunReport:
         try:
             written = self.write()
         except EpisemError as error:
-            if not self.choices.runs_evidence:
+            if "evidence" not in self.choices.suites:
                 raise
             summary = summarize(open_run(self.log.directory, events=False))
             return summary_lines(summary, *page), f"no report: {error}"

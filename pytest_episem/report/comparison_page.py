@@ -1,4 +1,4 @@
-"""The page of ``episem compare``: how each of the six changed, how sure that is, and which tasks moved."""
+"""The page of ``episem compare``: how each metric changed, how sure that is, and which tasks moved."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.report.layout import BAD, GOOD, NOTE, Cell, Justify, counted, heading, page, prose, rows, table, text
-from pytest_episem.suite import Metric
+from pytest_episem.report.words import sentence
+from pytest_episem.suite import Metric, suite
 from pytest_episem.verdicts.compare import Comparison, Difference, Moved
 from pytest_episem.verdicts.intervals import Estimate
 
@@ -32,12 +32,16 @@ def comparison_page(found: Comparison, everything: bool = False) -> RenderableTy
     """Return the page; ``everything`` names all tasks that moved, not the first ten of each kind."""
     return page(
         rows([("A", found.a), ("B", found.b), *(("differs in", line) for line in found.differences)], by=0),
-        heading(f"The six on what both runs tested, {counted(len(found.tasks), 'task')}"),
-        table(_COLUMNS, [_line(metric, found.six[name]) for name, metric in SIX.items()]),
+        heading(f"The metrics on what both runs tested, {counted(len(found.tasks), 'task')}"),
+        table(_COLUMNS, [_line(metric, found.metrics[metric.name]) for metric in suite(found.suite).metrics]),
         *_remarks(found),
         *_moved(found, everything),
         *_left_out(found, everything),
     )
+
+
+def _title(found: Comparison, name: str) -> str:
+    return next(metric.title for metric in suite(found.suite).metrics if metric.name == name)
 
 
 def _line(metric: Metric, found: Difference) -> list[Cell]:
@@ -74,17 +78,20 @@ def interval_words(estimate: Estimate) -> str:
 
 
 def _remarks(found: Comparison) -> list[RenderableType]:
-    remarks = ["A and B in percent, B - A in percentage points. Higher is better in SWS, SBM and PUR, lower in UCR."]
-    if all(difference.change.interval is None for difference in found.six.values()):
+    up = [metric.title for metric in suite(found.suite).metrics if metric.better == "higher"]
+    remarks = [
+        f"A and B in percent, B - A in percentage points. Higher is better in {sentence(up)}, else lower is better."
+    ]
+    if all(difference.change.interval is None for difference in found.metrics.values()):
         remarks.append("No interval: that takes tasks of at least ten families.")
-    partly = [SIX[name].title for name, d in found.six.items() if d.change.coverage < 1]
+    partly = [_title(found, name) for name, d in found.metrics.items() if d.change.coverage < 1]
     if partly:
         remarks.append(f"Not complete in both runs, so compared on a part: {', '.join(partly)}.")
-    for name, difference in found.six.items():
+    for name, difference in found.metrics.items():
         alone = (percent(difference.a), percent(difference.b))
         if alone != (percent(difference.matched_a), percent(difference.matched_b)):
             remarks.append(
-                f"{SIX[name].title}: each run on its own records has {alone[0]} and {alone[1]}; "
+                f"{_title(found, name)}: each run on its own records has {alone[0]} and {alone[1]}; "
                 "above are the masks that completed in both."
             )
     return [text(""), *(prose(remark) for remark in remarks)]
@@ -92,10 +99,10 @@ def _remarks(found: Comparison) -> list[RenderableType]:
 
 def _moved(found: Comparison, everything: bool) -> list[RenderableType]:
     blocks: list[RenderableType] = []
-    for name, difference in found.six.items():
+    for name, difference in found.metrics.items():
         for kind, moved, style in (("better", difference.better, GOOD), ("worse", difference.worse, BAD)):
             if moved:
-                title = f"{SIX[name].title}: {counted(len(moved), 'task')} {kind}"
+                title = f"{_title(found, name)}: {counted(len(moved), 'task')} {kind}"
                 blocks += [heading(title), rows(_names(moved, style, everything))]
     return blocks or [heading("No task moved")]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pytest_episem.evidence.explain import fault
 from pytest_episem.evidence.trial import Trial
-from pytest_episem.report.failure import fault
 
 PER_KIND = 3
 

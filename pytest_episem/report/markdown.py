@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from pytest_episem.evidence.explain import show_command
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import Summary
 from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES
-from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.examples import Kind
-from pytest_episem.report.failure import show_command
 from pytest_episem.report.tables import Cell, Column, GateLine, Named, Table, gates_table, tables
 from pytest_episem.report.workflow_tables import workflow_tables
 from pytest_episem.report.workflow_words import against, case_command, case_word, warnings
+from pytest_episem.runs.unanswered import unanswered_words
 from pytest_episem.text import printable
 from pytest_episem.verdicts.intervals import Estimate
 from pytest_episem.workflows.summary import Named as Workflows

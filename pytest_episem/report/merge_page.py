@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from rich.console import RenderableType
 
 from pytest_episem.report.layout import Cell, Justify, counted, page, prose, table, text
 from pytest_episem.runs.run_dir import Run
-from pytest_episem.workflows.run_dir import WorkflowRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Shard:
         """Measure a run."""
         return cls(
             name=str(directory),
-            tasks=sum(task.selected > 0 for task in run.plan),
+            tasks=sum(task.selected > 0 for task in run.plan) + _workflows(run),
             trials=len(run.trials),
             errors=sum(not trial.completed for trial in run.trials.values()),
             torn=run.torn,
@@ -60,27 +58,11 @@ def merge_page(shards: list[Shard], joined: Run, out: Path) -> RenderableType:
     return page(table(_COLUMNS, [*lines, _line(whole)], by=0), text(""), *(prose(note, 0) for note in notes))
 
 
-_CASE_COLUMNS: list[tuple[str, Justify]] = [
-    ("run", "left"),
-    ("cases planned", "right"),
-    ("recorded", "right"),
-    ("missing", "right"),
-    ("torn", "right"),
-]
-
-
-def workflow_merge_page(shards: Sequence[WorkflowRun | None], joined: WorkflowRun) -> RenderableType:
-    """Return the same for the workflow suite: a line for each shard and one for the run they make."""
-    found = [run for run in (*shards, joined) if run is not None]
-    note = f"run {joined.header.run}, workflow suite of {joined.plan.agent}"
-    return page(table(_CASE_COLUMNS, [_case_line(run) for run in found], by=0), text(""), prose(note, 0))
-
-
-def _case_line(run: WorkflowRun) -> list[Cell]:
-    planned, recorded = len(run.plan.planned), len(run.records)
-    return [str(run.directory), *(f"{number:,}" for number in (planned, recorded, planned - recorded, int(run.torn)))]
-
-
 def _line(shard: Shard) -> list[Cell]:
     numbers = (shard.tasks, shard.trials, shard.errors, shard.duplicates, shard.torn)
     return [shard.name, *(f"{number:,}" for number in numbers)]
+
+
+def _workflows(run: Run) -> int:
+    plan = run.header.workflows
+    return len({case.rpartition("/")[0] for case in plan.planned}) if plan is not None else 0

@@ -16,9 +16,8 @@ from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.version import PROTOCOL_VERSION
 from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.controllers import CONTROLLERS
-from pytest_episem.workflows.records import WorkflowRecord, record_of
-from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.study import run_workflow
+from pytest_episem.workflows.trial import Trial
 
 Over = Literal["assignments", "worlds"]
 FOLDERS: dict[Over, tuple[str, ...]] = {"assignments": ("json", "md", "html"), "worlds": ("json", "md")}
@@ -29,29 +28,26 @@ def write_retained_workflows(bank: WorkflowBank, out: Path) -> list[Path]:
     """Write a folder for the assignments and one for the worlds, with the five side by side; return the files."""
     files: list[Path] = []
     for over, formats in FOLDERS.items():
-        workflows = workflow_runs(bank, over)
-        runs = [Run(found.header, {}) for found in workflows]
-        files += write_runs(runs, out / over, [], formats=formats, workflows=workflows, workflow_banks=[bank]).files
+        runs = workflow_runs(bank, over)
+        files += write_runs(runs, out / over, [], formats=formats, workflow_banks=[bank]).files
     return files
 
 
-def workflow_runs(bank: WorkflowBank, over: Over) -> list[WorkflowRun]:
+def workflow_runs(bank: WorkflowBank, over: Over) -> list[Run]:
     """Run the five controllers over every case of a bank (workflow protocol, section 3)."""
-    records: dict[str, list[WorkflowRecord]] = {name: [] for name in CONTROLLERS}
-    for template, workflow in bank.workflows.items():
+    trials: dict[str, list[Trial]] = {name: [] for name in CONTROLLERS}
+    for workflow in bank.workflows.values():
         for result in run_workflow(workflow, over):
-            agent = f"episem/{result.controller}"
-            record = record_of(result, result.controller, agent, template.partition("/")[0])
-            records[result.controller].append(replace(record, selection=(), seconds=0.0))
-    return [_run(name, found, bank, over) for name, found in records.items()]
+            outcome = replace(result.trial.judged, search=replace(result.trial.judged.search, selection=()))
+            trials[result.controller].append(replace(result.trial, outcome=outcome, seconds=0.0))
+    return [_run(name, found, bank, over) for name, found in trials.items()]
 
 
-def _run(name: str, records: list[WorkflowRecord], bank: WorkflowBank, over: Over) -> WorkflowRun:
+def _run(name: str, trials: list[Trial], bank: WorkflowBank, over: Over) -> Run:
     source = BankId(bank.name, bank.version, bank.hash)
-    agent = f"episem/{name}"
     header = RunHeader(
         run=name,
-        model=agent,
+        model=f"episem/{name}",
         agent=None,
         protocol_version=PROTOCOL_VERSION,
         plugin_version=__version__,
@@ -59,7 +55,6 @@ def _run(name: str, records: list[WorkflowRecord], bank: WorkflowBank, over: Ove
         settings={"repeats": 1},
         search_seed="0",
         started="time not kept",
-        workflows=WorkflowPlan(source, agent, True, over, [record.id for record in records]),
+        workflows=WorkflowPlan(source, True, over, [trial.condition.path for trial in trials]),
     )
-    assert header.workflows is not None
-    return WorkflowRun(header, header.workflows, tuple(records))
+    return Run(header, {trial.condition: trial for trial in trials})

@@ -15,7 +15,6 @@ from rich.text import Text
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import Summary
 from pytest_episem.evidence.metrics.tables import BOUNDARY_CLASSES, CAUSES
-from pytest_episem.evidence.metrics.tasks import unanswered_words
 from pytest_episem.report import words
 from pytest_episem.report.grids import (
     BAR,
@@ -31,6 +30,7 @@ from pytest_episem.report.grids import (
 )
 from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
 from pytest_episem.report.tables import MODEL, SIX_COLUMNS, Column, Named, tables
+from pytest_episem.runs.unanswered import unanswered_words
 from pytest_episem.verdicts.intervals import Estimate
 
 _ARROWS = {"higher": "↑", "lower": "↓"}

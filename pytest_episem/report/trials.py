@@ -18,10 +18,10 @@ from typing import Any
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.evidence.bank import Bank, Exposure, Task
 from pytest_episem.evidence.bank.task import Element
+from pytest_episem.evidence.explain import fault
 from pytest_episem.evidence.metrics.tables import total_tokens
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.report.examples import kind
-from pytest_episem.report.failure import fault
 from pytest_episem.report.task_view import plain_value
 from pytest_episem.report.words import banks_of
 from pytest_episem.runs.run_dir import Run

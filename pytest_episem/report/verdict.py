@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.evidence.bank import Task
+from pytest_episem.evidence.explain import explain, fault
 from pytest_episem.evidence.trial import Trial
-from pytest_episem.report.failure import explain, fault
 
 
 def verdict_words(trial: Trial) -> str:

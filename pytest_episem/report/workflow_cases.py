@@ -8,6 +8,7 @@ markup: the page's script shows it as text.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,9 +21,10 @@ from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.check import Judged
 from pytest_episem.workflows.controllers import controller_names
-from pytest_episem.workflows.explain import beliefs, recovery_steps, rerun_command
+from pytest_episem.workflows.explain import beliefs, recovery_steps
 from pytest_episem.workflows.refusal import action_text, action_words, fate_count, reason
 from pytest_episem.workflows.shield import admissible
+from pytest_episem.workflows.suite import WORKFLOWS
 from pytest_episem.workflows.summary import Named, WorkflowSummary, template_of
 from pytest_episem.workflows.support import Belief, Model
 from pytest_episem.workflows.verdict import Trajectory
@@ -59,10 +61,12 @@ def _head(summary: WorkflowSummary) -> dict[str, Any]:
     about = summary.run
     banks, agent = banks_of(about["bank"]["name"]), str(about["agent"])
     flag = "model" if agent in controller_names() else "agent"
+    options = WORKFLOWS.rerun_options(next(iter(summary.cases.values())).trial.condition) if summary.cases else []
+    again = ["pytest", *options, *(f"--episem-bank={bank}" for bank in banks), f"--episem-{flag}={agent}"]
     return {
         "bank": about["bank"]["hash"],
         "show": bank_options(banks),
-        "rerun": rerun_command(f"--episem-{flag}={agent}", about["cases"] == "worlds", about["shield"], banks),
+        "rerun": shlex.join(again),
     }
 
 
@@ -86,12 +90,12 @@ class _Index:
 
     def add(self, run: int, case: str, judged: Judged) -> int:
         """Take one case; return the place of its template."""
-        verdict = judged.record.trajectory.verdict
+        verdict = judged.trajectory.verdict
         words, tone = ending(judged)
         row = {
             "run": run,
             "template": self._templates[template_of(case)],
-            "case": self._place("case", judged.record.case),
+            "case": self._place("case", judged.trial.condition.case),
             "ending": self._place("ending", words),
             "tone": ("good", "bad", "warn", "none").index(tone),
             "fault": self._place("fault", against(judged)),
@@ -135,7 +139,7 @@ def knowledge(model: Model) -> dict[str, Any]:
 
 
 def _case(judged: Judged, model: Model | None) -> dict[str, Any]:
-    trajectory = judged.record.trajectory
+    trajectory = judged.trajectory
     verdict = trajectory.verdict
     standing = model if judged.replayed and not judged.refuted else None
     return {

@@ -11,10 +11,11 @@ from pytest_episem.report.workflow_page import public_blocks, unknown_blocks, ve
 from pytest_episem.workflows.actions import Action, Finish, Step
 from pytest_episem.workflows.contract_words import fee_text
 from pytest_episem.workflows.controllers.joint import Plan
-from pytest_episem.workflows.explain import ledger_lines, workflow_fault
+from pytest_episem.workflows.explain import fault, ledger_lines
 from pytest_episem.workflows.refusal import action_text, fate_count, reason
 from pytest_episem.workflows.summary import cost
 from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.verdict import Trajectory
 from pytest_episem.workflows.words import truth_texts, unknown_texts
 
@@ -114,12 +115,12 @@ def _all(worlds: int) -> str:
 
 def verdict_page(model: Model, yours: Trajectory, joint: Trajectory, again: str) -> RenderableType:
     """Return the hidden truth, the ledger and the verdict, beside joint planning's run of the same truth."""
-    fault = workflow_fault(yours, ())
+    wrong = fault(Judgement(yours))
     blocks: list[RenderableType] = [heading("What was true")]
     blocks += [prose(line) for line in truth_texts(model.template, yours.world, model.worlds) or ["all was known"]]
     blocks += [heading("The ledger"), *(prose(line) for line in ledger_lines(model, yours) or ["no effect"])]
     blocks += [heading("How it ended"), verdict_table([("you", yours.verdict), ("joint planning", joint.verdict)])]
-    blocks += [prose(text(fault, BAD))] if fault else []
+    blocks += [prose(text(wrong, BAD))] if wrong else []
     blocks += [prose(_compared(yours, joint)), *_missed(yours), text(""), prose(again, 0)]
     return page(*blocks)
 

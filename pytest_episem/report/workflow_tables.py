@@ -235,7 +235,7 @@ def cases(runs: Named) -> Table:
             if judged is None:
                 rows.append([name, case, "no record", "", None, None, None, None])
                 continue
-            verdict = judged.record.trajectory.verdict
+            verdict = judged.trajectory.verdict
             numbers = (int(verdict.goal), verdict.fee, verdict.actions, verdict.time)
             kept = [None] * len(numbers) if judged.refuted else numbers
             rows.append([name, case, ending(judged)[0], against(judged), *kept])

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_episem.report import words
 from pytest_episem.workflows.check import Judged
-from pytest_episem.workflows.explain import show_command, workflow_fault
+from pytest_episem.workflows.explain import fault, show_command
 from pytest_episem.workflows.summary import WorkflowSummary
 
 INCOMPLETE, REFUTED, UNCHECKED, NOTHING = "INCOMPLETE", "REFUTED", "NOT REPLAYED", "0 CERTIFIED"
@@ -41,7 +41,7 @@ def _some(names: Sequence[str], most: int | None, what: str) -> str:
 
 def ending(judged: Judged) -> tuple[str, str]:
     """Return how a case ended in a few words, and whether that is ``good``, ``bad``, or ``warn``."""
-    trajectory = judged.record.trajectory
+    trajectory = judged.trajectory
     verdict = trajectory.verdict
     if judged.refuted:
         return "record refuted", "bad"
@@ -71,4 +71,4 @@ def case_word(run: Mapping[str, Any]) -> str:
 
 def against(judged: Judged) -> str:
     """Return what counts against a case in one line, or an empty text."""
-    return workflow_fault(judged.record.trajectory, judged.refuted)
+    return fault(judged.trial.judged, judged.refuted)

@@ -24,7 +24,6 @@ from pytest_episem.runs.whole import write_whole
 from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import WorkflowBank, shipped_workflows
 from pytest_episem.workflows.check import judge
-from pytest_episem.workflows.run_dir import WorkflowRun, open_workflow_run
 from pytest_episem.workflows.summary import WorkflowSummary, comparison, summarize_workflows
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
@@ -81,9 +80,8 @@ def write_reports(
     if not run_dirs:
         raise EpisemError("report: name at least one run directory")
     runs = [open_run(directory, events=False) for directory in run_dirs]
-    workflows = [open_workflow_run(directory) for directory in run_dirs]
     further = [table for run in runs if more is not None and run.header.has_evidence for table in more(run)]
-    return write_runs(runs, Path(out), banks, gates, formats, workflows, workflow_banks, further)
+    return write_runs(runs, Path(out), banks, gates, formats, workflow_banks, further)
 
 
 def write_runs(
@@ -92,19 +90,18 @@ def write_runs(
     banks: Sequence[Bank] | None = None,
     gates: Sequence[GateLine] = (),
     formats: Collection[str] = FORMATS,
-    workflows: Sequence[WorkflowRun | None] = (),
     workflow_banks: Sequence[WorkflowBank] | None = None,
     more: Sequence[Table] = (),
 ) -> Written:
-    """As :func:`write_reports`, for runs already read; ``workflows`` are the same runs' other halves, or nothing."""
+    """As :func:`write_reports`, for runs already read."""
     from pytest_episem.report.html import html
 
-    known = at_hand(workflow_banks) if any(workflows) else []
-    whole = summarize_runs(runs, workflows, known)
+    known = at_hand(workflow_banks) if any(run.header.workflows for run in runs) else []
+    whole = summarize_runs(runs, known)
     named, others = whole.evidence, whole.workflows
     evidence = [run for run in runs if run.header.has_evidence]
     gates = gates or _kept_gates([name for name, _ in named], evidence)
-    failing = [(name, failures(run.trials.values())) for (name, _), run in zip(named, evidence, strict=True)]
+    failing = [(name, failures(run.of("evidence").values())) for (name, _), run in zip(named, evidence, strict=True)]
     texts: dict[str, str] = {}
     if "json" in formats:
         texts[JSON_FILE] = json.dumps(whole.document(), indent=1) + "\n"
@@ -178,22 +175,17 @@ class Numbers:
         return {**document, "workflow_comparison": comparison(self.workflows)} if self.workflows else document
 
 
-def summarize_runs(
-    runs: Sequence[Run],
-    workflows: Sequence[WorkflowRun | None] = (),
-    workflow_banks: Sequence[WorkflowBank] | None = None,
-) -> Numbers:
-    """Return the numbers of runs; ``workflows`` are the same runs' other halves, or nothing."""
-    halves = list(workflows) or [None] * len(runs)
-    banks = at_hand(workflow_banks) if any(halves) else []
+def summarize_runs(runs: Sequence[Run], workflow_banks: Sequence[WorkflowBank] | None = None) -> Numbers:
+    """Return the numbers of runs, each of its suites."""
+    banks = at_hand(workflow_banks) if any(run.header.workflows for run in runs) else []
     return Numbers(
         [
             RunNumbers(
                 run.header,
                 summarize(run) if run.header.has_evidence else None,
-                None if half is None else summarize_workflows(half, judge(half, banks)),
+                summarize_workflows(run, judge(run, banks)) if run.header.workflows is not None else None,
             )
-            for run, half in zip(runs, halves, strict=True)
+            for run in runs
         ]
     )
 

@@ -57,14 +57,13 @@ class BankId:
 class WorkflowPlan:
     """What a run plans to do in the workflow suite.
 
-    ``agent`` is the name under which reports list its controller, ``shield`` whether what is inadmissible is refused,
-    ``planned`` the ids of the cases, ``domain/template/case``, over the bank's assignments or over every world.
+    ``shield``: whether what is inadmissible is refused; ``planned``: the cases, ``domain/workflow/case``, over the
+    bank's assignments or over every world.
     """
 
     __pydantic_config__ = _CONFIG
 
     bank: BankId
-    agent: Text
     shield: Flag
     cases: Literal["assignments", "worlds"]
     planned: list[Text]
@@ -119,6 +118,17 @@ class RunHeader:
     def has_evidence(self) -> bool:
         """Whether the run is of the evidence suite, alone or beside the other."""
         return bool(self.plan) or self.workflows is None
+
+    @property
+    def suites(self) -> list[str]:
+        """The names of the suites that the run plays."""
+        return ["evidence"] * self.has_evidence + ["workflows"] * (self.workflows is not None)
+
+    @property
+    def domains(self) -> set[str]:
+        """The domains of everything planned."""
+        cases = self.workflows.planned if self.workflows is not None else []
+        return {task.domain for task in self.plan} | {case.partition("/")[0] for case in cases}
 
     @property
     def label(self) -> str:
@@ -203,12 +213,11 @@ def mismatch(a: RunHeader, b: RunHeader, names: tuple[str, str] = ("in the run",
 
 def _workflow_terms(a: WorkflowPlan | None, b: WorkflowPlan | None) -> list[tuple[str, Any, Any]]:
     if a is None or b is None:
-        return [("workflow suite", a and a.agent, b and b.agent)]
+        return [("workflow suite", a is not None, b is not None)]
     return [
         ("workflow bank name", a.bank.name, b.bank.name),
         ("workflow bank version", a.bank.version, b.bank.version),
         ("workflow bank hash", a.bank.hash, b.bank.hash),
-        ("workflow agent", a.agent, b.agent),
         ("shield", a.shield, b.shield),
         ("workflow cases", a.cases, b.cases),
     ]

@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.plan import mask_role
-from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.owner import owned
+from pytest_episem.runs.record import trial_to_json
 from pytest_episem.runs.run import PLANNED, RUN_FILE, PlanTask, RunHeader, SessionEnd, WorkflowPlan, mismatch
 from pytest_episem.runs.store import (
     TRIALS_FILE,
@@ -25,8 +24,8 @@ from pytest_episem.runs.store import (
     read_trials,
     records_at,
     refuse_contradiction,
-    trial_to_json,
 )
+from pytest_episem.suite import suite
 from pytest_episem.text import printable
 
 
@@ -36,19 +35,23 @@ class Run:
     ``TrialLog``."""
 
     header: RunHeader
-    trials: Mapping[Condition, Trial]
+    trials: Mapping[Any, Any]
     directory: Path | None = None
     torn: int = 0
     duplicates: int = 0
-    places: Mapping[Condition, Place] = field(default_factory=dict)
+    places: Mapping[Any, Place] = field(default_factory=dict)
     unreadable: Sequence[str] = ()
 
     @property
     def plan(self) -> list[PlanTask]:
-        """The tasks of the plan, from which N, c and every denominator come."""
+        """The pairs of the plan, from which N, c and every denominator come."""
         return self.header.plan
 
-    def records(self, trials: Iterable[Trial]) -> Iterator[str]:
+    def of(self, suite: str) -> dict[Any, Any]:
+        """Return the trials of one suite."""
+        return {condition: trial for condition, trial in self.trials.items() if condition.suite == suite}
+
+    def records(self, trials: Iterable[Any]) -> Iterator[str]:
         """Yield the records of some of the run's trials, in order, as JSON text with the event logs: those of a run
         directory are taken from its file one by one, so that nobody holds more than one.
 
@@ -75,33 +78,14 @@ def open_run(directory: Path | str, events: bool = True) -> Run:
     return Run(header, log.trials, directory, log.torn, log.duplicates, log.places, log.unreadable)
 
 
-def open_evidence(directory: Path | str, purpose: str) -> Run:
-    """Read a run directory without event logs, for something that only the evidence suite has.
-
-    Raises:
-        EpisemError: as in :func:`open_run`, or the run is of the workflow suite alone, to which ``purpose`` is unknown.
-    """
-    run = open_run(directory, events=False)
-    if not run.header.has_evidence:
-        raise EpisemError(
-            f"{directory} holds the workflow suite alone; {purpose} for the evidence suite, 'episem report' shows both"
-        )
-    return run
-
-
 def _check_trials(header: RunHeader, log: TrialLog, path: Path) -> None:
-    plan = {task.task: task for task in header.plan}
-    roles = {name: (set(task.critical), set(task.irrelevant)) for name, task in plan.items()}
+    asked = {name: suite(name).unplanned(header) for name in header.suites}
     for condition, trial in log.trials.items():
-        name = printable(condition.id)
-        if condition.task not in plan:
-            raise EpisemError(f"{path}: {name} is of a task that the plan in {RUN_FILE} does not list")
-        critical, irrelevant = roles[condition.task]
-        mask = set(condition.mask)
-        if not (mask <= critical or mask <= irrelevant):
-            raise EpisemError(f"{path}: {name} masks atoms that the plan in {RUN_FILE} does not list")
-        if trial.mask_role != mask_role(mask, critical):
-            raise EpisemError(f"{path}: {name} has mask_role {trial.mask_role!r}, the plan says otherwise")
+        if condition.suite not in asked:
+            raise EpisemError(f"{path}: holds a trial of the suite {condition.suite}, but {RUN_FILE} plans none")
+        fault = asked[condition.suite](trial)
+        if fault:
+            raise EpisemError(f"{path}: {printable(condition.id)} {fault}")
     for model, line in log.models.items() if header.model is not None else ():
         if model != header.label:
             raise EpisemError(
@@ -162,7 +146,7 @@ class _Winners:
     """The logs of several shards, and for each condition the one whose record stays."""
 
     logs: list[TrialLog] = field(default_factory=list)
-    winners: dict[Condition, TrialLog] = field(default_factory=dict)
+    winners: dict[Any, TrialLog] = field(default_factory=dict)
 
     def add(self, log: TrialLog) -> None:
         """Take one more shard.

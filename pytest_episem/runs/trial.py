@@ -22,6 +22,9 @@ class Condition(Protocol):
     """What is played: hashable, the key of its trial. ``id`` is what people read."""
 
     @property
+    def suite(self) -> str: ...
+
+    @property
     def task(self) -> str: ...
 
     @property

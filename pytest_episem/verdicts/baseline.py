@@ -1,25 +1,24 @@
-"""A baseline: what each task contributed to each of the six metrics in a run that people agreed to measure against.
+"""A baseline: what each pair or case contributed to each metric in a run that people agreed to measure against.
 
 ``episem bless`` writes it as one small JSON file (schema ``episem.baseline/1``), one task a line, fit for version
-control: ``{"schema", "run", "model", "agent", "bank", "protocol_version", "search_seed", "started", "metrics": [the
-six names], "tasks": {task id: {"critical": [ids], "irrelevant": [ids], "values": [a number from 0 to 1 a metric]}}}``.
+control: ``{"schema", "suite", "run", "model", "agent", "bank", "protocol_version", "search_seed", "started",
+"metrics": [names], "tasks": {id: {what must be the same, such as "critical": [ids], "values": {metric: 0 to 1}}}}``.
+Without ``suite``, as in older files, it is of the evidence suite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
-from pytest_episem.evidence.metrics.six import METRICS, SIX
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
 from pytest_episem.files import read_regular
 from pytest_episem.runs.run import BankId, RunHeader
-from pytest_episem.runs.run_dir import Run, open_evidence
+from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.runs.whole import write_whole
-from pytest_episem.suite import Metric
+from pytest_episem.suite import SUITES, Measured, Metric, suite
 from pytest_episem.text import check_schema, dump_json, load_json, printable
 
 BASELINE_SCHEMA = "episem.baseline/1"
@@ -27,10 +26,10 @@ BASELINE_SCHEMA = "episem.baseline/1"
 
 @dataclass(frozen=True, slots=True)
 class BaselineTask:
-    """A task's atoms, and its part of each metric, 0 to 1; ``None`` where the run did not decide it."""
+    """What a task must have in common with another run's to be compared (a pair: its atoms), and its part of each
+    metric, 0 to 1; ``None`` where the run did not decide it."""
 
-    critical: tuple[str, ...]
-    irrelevant: tuple[str, ...]
+    terms: Mapping[str, tuple[str, ...]]
     values: Mapping[str, float | None]
 
 
@@ -48,35 +47,40 @@ class Baseline:
     tasks: Mapping[str, BaselineTask]
     merged: tuple[str, ...] = ()
     """The runs that a merged run, given as its directory, was made of."""
-    metrics: tuple[Metric, ...] = METRICS
+    suite: str = "evidence"
+    metrics: tuple[Metric, ...] = ()
     """What it has values of: an older file knows fewer."""
 
     @classmethod
-    def of_run(cls, run: Run) -> Baseline:
-        """Return the baseline that a run gives."""
+    def of_run(cls, run: Run, name: str | None = None, banks: Sequence[Any] = ()) -> Baseline:
+        """Return the baseline that a run gives in one of its suites, by default its first; ``banks`` are those at hand,
+        with which records are replayed."""
         header = run.header
-        tasks = group(header.plan, run.trials, header.search_seed)
+        played = suite(name or header.suites[0])
+        tasks = played.group(run, banks)
         return cls(
             run=header.run,
             model=header.model,
             agent=header.agent,
-            bank=header.bank,
+            bank=played.source(header),
             protocol_version=header.protocol_version,
             search_seed=header.search_seed,
             started=header.started,
-            tasks={task.plan.task: _baseline_task(task) for task in tasks},
+            tasks={task.id: _baseline_task(task, played.metrics) for task in tasks},
             merged=tuple(header.merged),
+            suite=played.name,
+            metrics=played.metrics,
         )
 
     @classmethod
-    def load(cls, path: Path) -> Baseline:
-        """Read a baseline file or a run directory.
+    def load(cls, path: Path, name: str | None = None, banks: Sequence[Any] = ()) -> Baseline:
+        """Read a baseline file, or a run directory as :meth:`of_run` does.
 
         Raises:
             EpisemError: it is neither, or not sound; the message names the file.
         """
         if path.is_dir():
-            return cls.of_run(open_evidence(path, "baselines are"))
+            return cls.of_run(open_run(path, events=False), name, banks)
         try:
             document = load_json(read_regular(path), once=True)
         except OSError as fault:
@@ -86,7 +90,7 @@ class Baseline:
         return _read(check_schema(document, BASELINE_SCHEMA, str(path)), str(path))
 
     def incomplete(self) -> list[str]:
-        """Return the tasks that miss one of the six, sorted."""
+        """Return the tasks that miss a metric, sorted."""
         return sorted(name for name, task in self.tasks.items() if None in task.values.values())
 
     def save(self, path: Path) -> None:
@@ -102,6 +106,7 @@ class Baseline:
         lines = [f"  {dump_json(name)}: {dump_json(_task_json(task))}" for name, task in sorted(self.tasks.items())]
         head = {
             "schema": BASELINE_SCHEMA,
+            "suite": self.suite,
             "run": self.run,
             "model": self.model,
             "agent": self.agent,
@@ -121,13 +126,16 @@ class Baseline:
         Raises:
             EpisemError: it is the run itself or a part of it; or bank, protocol version or search seed differ.
         """
+        if self.suite not in header.suites:
+            raise EpisemError(f"{where}: is a baseline of the suite {self.suite}, which this run does not play")
+        bank = suite(self.suite).source(header)
         same = {self.run, *self.merged} & {header.run, *header.merged}
         if same:
             raise EpisemError(f"{where}: a run cannot be held against itself: both hold run {printable(min(same))}")
         pairs = (
-            ("bank name", self.bank.name, header.bank.name),
-            ("bank version", self.bank.version, header.bank.version),
-            ("bank hash", self.bank.hash, header.bank.hash),
+            ("bank name", self.bank.name, bank.name),
+            ("bank version", self.bank.version, bank.version),
+            ("bank hash", self.bank.hash, bank.hash),
             ("protocol version", self.protocol_version, header.protocol_version),
             ("search seed", self.search_seed, header.search_seed),
         )
@@ -136,32 +144,35 @@ class Baseline:
             raise EpisemError(f"{where}: this run cannot be held against it: {'; '.join(found)}; bless a new baseline")
 
 
-def _baseline_task(task: TaskTrials) -> BaselineTask:
-    values = {name: metric.value(task) if metric.covered(task) else None for name, metric in SIX.items()}
-    return BaselineTask(tuple(sorted(task.plan.critical)), tuple(sorted(task.plan.irrelevant)), values)
+def _baseline_task(task: Measured, metrics: Sequence[Metric]) -> BaselineTask:
+    values = {metric.name: metric.value(task) if metric.covered(task) else None for metric in metrics}
+    return BaselineTask({key: tuple(names) for key, names in task.terms.items()}, values)
 
 
 def _task_json(task: BaselineTask) -> dict[str, Any]:
-    return {
-        "critical": list(task.critical),
-        "irrelevant": list(task.irrelevant),
-        "values": dict(task.values),
-    }
+    return {**{key: list(names) for key, names in task.terms.items()}, "values": dict(task.values)}
 
 
 _TEXTS = ("run", "protocol_version", "search_seed", "started")
 _KEYS = {"schema", "model", "agent", "bank", "metrics", "tasks", *_TEXTS}
+_LATER = {"suite"}
+"""Keys that older files lack."""
 _NAMES = ("name", "version", "hash")
 
 
 def _read(document: Mapping[str, Any], where: str) -> Baseline:
-    unknown, lacking = sorted(document.keys() - _KEYS), sorted(_KEYS - document.keys())
+    known = _KEYS | _LATER
+    unknown, lacking = sorted(document.keys() - known), sorted(_KEYS - document.keys())
     if unknown:
-        raise EpisemError(f"{where}: unknown key {printable(repr(unknown[0]))}{suggestion(unknown[0], _KEYS)}")
+        raise EpisemError(f"{where}: unknown key {printable(repr(unknown[0]))}{suggestion(unknown[0], known)}")
     if lacking:
         raise EpisemError(f"{where}: key {lacking[0]!r} is missing")
     bank, tasks = document["bank"], document["tasks"]
-    names = _metric_names(document["metrics"], where)
+    of = document.get("suite", "evidence")
+    if of not in SUITES:
+        raise UnknownName(f"suite in {where}", printable(str(of)), SUITES)
+    metrics = {metric.name: metric for metric in suite(of).metrics}
+    names = _metric_names(document["metrics"], metrics, where)
     _expect(all(isinstance(document[key], str) for key in _TEXTS), where, f"expected text in {', '.join(_TEXTS)}")
     for key in ("model", "agent"):
         _expect(document[key] is None or isinstance(document[key], str), where, f"{key}: expected text or null")
@@ -171,29 +182,30 @@ def _read(document: Mapping[str, Any], where: str) -> Baseline:
     return Baseline(
         bank=BankId(**bank),
         tasks={name: _read_task(task, names, f"{where}: {printable(name)}") for name, task in tasks.items()},
-        metrics=tuple(SIX[name] for name in names),
+        metrics=tuple(metrics[name] for name in names),
+        suite=of,
         model=document["model"],
         agent=document["agent"],
         **{key: document[key] for key in _TEXTS},
     )
 
 
-def _metric_names(names: Any, where: str) -> list[str]:
+def _metric_names(names: Any, known: Mapping[str, Metric], where: str) -> list[str]:
     """Return the metrics that a file has values of: all, or those that there were when it was written."""
     listed = isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names)
-    _expect(listed and len(set(names)) == len(names), where, f"metrics: expected some of {', '.join(SIX)}, each once")
-    unknown = next((name for name in names if name not in SIX), None)
+    _expect(listed and len(set(names)) == len(names), where, f"metrics: expected some of {', '.join(known)}, each once")
+    unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise UnknownName(f"metric in {where}", printable(unknown), SIX)
+        raise UnknownName(f"metric in {where}", printable(unknown), known)
     return list(names)
 
 
 def _read_task(task: Any, names: list[str], where: str) -> BaselineTask:
-    keys = {"critical", "irrelevant", "values"}
-    _expect(isinstance(task, dict) and set(task) == keys, where, f"expected {', '.join(sorted(keys))}")
-    for key in ("critical", "irrelevant"):
-        listed = isinstance(task[key], list) and all(isinstance(atom, str) for atom in task[key])
-        _expect(listed, where, f"{key}: expected a list of atom ids")
+    _expect(isinstance(task, dict) and "values" in task, where, "expected an object with values")
+    terms = {key: value for key, value in task.items() if key != "values"}
+    for key, value in terms.items():
+        listed = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        _expect(listed, where, f"{printable(key)}: expected a list of ids")
     values = task["values"]
     if isinstance(values, list) and len(values) == len(names):  # as they were written before they had names
         values = dict(zip(names, values, strict=True))
@@ -201,8 +213,9 @@ def _read_task(task: Any, names: list[str], where: str) -> BaselineTask:
     _expect(whole, where, f"values: expected a number for each of {', '.join(names)}")
     sound = all(type(value) in (int, float) and 0 <= value <= 1 for value in values.values())
     _expect(sound, where, "values: expected numbers from 0 to 1")
-    atoms = tuple(sorted(task["critical"])), tuple(sorted(task["irrelevant"]))
-    return BaselineTask(*atoms, {name: float(values[name]) for name in names})
+    return BaselineTask(
+        {key: tuple(sorted(value)) for key, value in terms.items()}, {name: float(values[name]) for name in names}
+    )
 
 
 def _expect(condition: bool, where: str, message: str) -> None:

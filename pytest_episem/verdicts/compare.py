@@ -7,23 +7,18 @@ run's own boundary, in tasks where both have one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.boundary import Mask
-from pytest_episem.evidence.metrics.measure import measure
-from pytest_episem.evidence.metrics.six import SIX
-from pytest_episem.evidence.metrics.summary import plain
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group
-from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import mismatch
 from pytest_episem.runs.run_dir import Run
-from pytest_episem.suite import Metric
+from pytest_episem.suite import Measured, Metric, Suite, suite
 from pytest_episem.verdicts.intervals import DRAWS, LEVEL, SEED, Bootstrap, Estimate, estimate
+from pytest_episem.verdicts.measure import measure
 
-COMPARE_SCHEMA = "episem.compare/1"
+COMPARE_SCHEMA = "episem.compare/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +63,13 @@ class Comparison:
     only_a: list[str]
     only_b: list[str]
     altered: list[str]
-    six: dict[str, Difference]
+    metrics: dict[str, Difference]
+    suite: str = "evidence"
     draws: int = DRAWS
     seed: int = SEED
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, schema ``episem.compare/1``; keys are the field names."""
+        """Return the JSON form, schema ``episem.compare/2``; keys are the field names."""
         return {
             "schema": COMPARE_SCHEMA,
             "a": self.a,
@@ -84,15 +80,27 @@ class Comparison:
             "only_b": self.only_b,
             "altered": self.altered,
             "intervals": {"level": 100 * LEVEL, "draws": self.draws, "seed": self.seed, "resampled": "families"},
-            "six": {name: _plain_difference(found) for name, found in self.six.items()},
+            "suite": self.suite,
+            "metrics": {name: _plain_difference(found) for name, found in self.metrics.items()},
         }
 
 
-def compare(a: Run, b: Run, draws: int = DRAWS, seed: int = SEED) -> Comparison:
-    """Compare run ``b`` with run ``a``, task by task; ``EpisemError`` if they have no task in common."""
-    tasks_a, tasks_b = _by_name(a), _by_name(b)
+def compare(a: Run, b: Run, banks: Sequence[Any] = (), draws: int = DRAWS, seed: int = SEED) -> list[Comparison]:
+    """Compare run ``b`` with run ``a``, task by task, in each suite that both have.
+
+    Raises:
+        EpisemError: they have no suite, or no task of one, in common.
+    """
+    shared = [name for name in a.header.suites if name in b.header.suites]
+    if not shared:
+        raise EpisemError(f"nothing to compare: {a.header.run!r} and {b.header.run!r} have no task in common")
+    return [_compare(suite(name), a, b, banks, draws, seed) for name in shared]
+
+
+def _compare(played: Suite, a: Run, b: Run, banks: Sequence[Any], draws: int, seed: int) -> Comparison:
+    tasks_a, tasks_b = ({task.id: task for task in played.group(run, banks)} for run in (a, b))
     shared = sorted(tasks_a.keys() & tasks_b.keys())
-    altered = [name for name in shared if _atoms(tasks_a[name]) != _atoms(tasks_b[name])]
+    altered = [name for name in shared if tasks_a[name].terms != tasks_b[name].terms]
     names = [name for name in shared if name not in set(altered)]
     if not names:
         raise EpisemError(f"nothing to compare: {a.header.run!r} and {b.header.run!r} have no task in common")
@@ -106,23 +114,17 @@ def compare(a: Run, b: Run, draws: int = DRAWS, seed: int = SEED) -> Comparison:
         only_a=sorted(tasks_a.keys() - tasks_b.keys()),
         only_b=sorted(tasks_b.keys() - tasks_a.keys()),
         altered=altered,
-        six={name: _difference(metric, pairs, bootstrap) for name, metric in SIX.items()},
+        metrics={metric.name: _difference(metric, played, pairs, bootstrap) for metric in played.metrics},
+        suite=played.name,
         draws=draws,
         seed=seed,
     )
 
 
-def _by_name(run: Run) -> dict[str, TaskTrials]:
-    tasks = group(run.header.plan, run.trials, run.header.search_seed)
-    return {task.plan.task: task for task in tasks}
-
-
-def _atoms(task: TaskTrials) -> tuple[list[str], list[str]]:
-    return sorted(task.plan.critical), sorted(task.plan.irrelevant)
-
-
-def _difference(metric: Metric, pairs: Sequence[tuple[TaskTrials, TaskTrials]], bootstrap: Bootstrap) -> Difference:
-    matched = [(restrict(one, other), restrict(other, one)) for one, other in pairs]
+def _difference(
+    metric: Metric, played: Suite, pairs: Sequence[tuple[Measured, Measured]], bootstrap: Bootstrap
+) -> Difference:
+    matched = [(played.alike(one, other), played.alike(other, one)) for one, other in pairs]
     values = [_both(metric.value(one), metric.value(other)) for one, other in matched]
     covered = [metric.covered(one) and metric.covered(other) for one, other in pairs]
     families = [one.family for one, _ in pairs]
@@ -133,7 +135,7 @@ def _difference(metric: Metric, pairs: Sequence[tuple[TaskTrials, TaskTrials]], 
 
     changes = [None if value is None else (value[1] - value[0], 1.0) for value in values]
     moved = [
-        Moved(one.plan.task, *value)
+        Moved(one.id, *value)
         for (one, _), value in zip(pairs, values, strict=True)
         if value is not None and value[0] != value[1]
     ]
@@ -152,27 +154,7 @@ def _both(a: float | None, b: float | None) -> tuple[float, float] | None:
     return None if a is None or b is None else (a, b)
 
 
-def restrict(task: TaskTrials, other: TaskTrials) -> TaskTrials:
-    """Return the task with only those critical trials whose condition the other run completed as well.
-
-    The boundary stays the run's own.
-    """
-
-    def shared(trials: Mapping[Mask, Trial], others: Mapping[Mask, Trial]) -> dict[Mask, Trial]:
-        return {mask: trial for mask, trial in trials.items() if mask in others}
-
-    return TaskTrials(
-        plan=task.plan,
-        boundary=task.boundary,
-        full=task.full,
-        audit=task.audit,
-        critical={cell: shared(found, other.critical[cell]) for cell, found in task.critical.items()},
-        irrelevant={cell: shared(found, other.irrelevant[cell]) for cell, found in task.irrelevant.items()},
-        repeats=task.repeats,
-    )
-
-
 def _plain_difference(found: Difference) -> dict[str, Any]:
     numbers = {name: getattr(found, name) for name in ("a", "b", "matched_a", "matched_b", "change")}
     moved = {name: [{"task": m.task, "a": m.a, "b": m.b} for m in getattr(found, name)] for name in ("better", "worse")}
-    return {**plain(numbers), **moved}
+    return {**{name: found.to_dict() for name, found in numbers.items()}, **moved}

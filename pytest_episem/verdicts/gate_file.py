@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,9 @@ def keep(directory: Path, gates: Gates, result: GateResult) -> None:
         os.replace(draft, directory / GATES_FILE)
 
 
-def kept(run: Run) -> GateResult | None:
+def kept(run: Run, banks: Sequence[Any] = ()) -> GateResult | None:
     """Return the verdict on the gates that were set for a run, as kept or, if its records changed, anew; ``None``
-    without any. A file that cannot be read is a verdict too: failed."""
+    without any. A file that cannot be read is a verdict too: failed. ``banks`` are those at hand."""
     path = None if run.directory is None else run.directory / GATES_FILE
     if path is None or not path.exists():
         return None
@@ -57,7 +58,7 @@ def kept(run: Run) -> GateResult | None:
         document = check_schema(load_json(path.read_bytes()), SCHEMA, str(path))
         if document["records"] == _fingerprint(path.parent):
             return GateResult([Verdict(**one) for one in document["verdicts"]], str(document["scope"]))
-        return evaluate(run, _gates(document, path.parent), left_out(run))
+        return evaluate(run, _gates(document, path.parent), left_out(run), banks=banks)
     except (EpisemError, OSError, ValueError, TypeError, KeyError) as fault:
         return GateResult([Verdict(COMPLETE, "the gates that were set", False, f"{path}: cannot be read: {fault}")])
 
@@ -82,7 +83,8 @@ def _fingerprint(directory: Path) -> str:
     """
     header = RunHeader.load(directory)
     said = None if header.session is None else [header.session.complaints, header.session.ended is None]
-    planned = [[asdict(task) for task in header.plan], sorted(header.planned_settings), said]
+    workflows = header.workflows and asdict(header.workflows)
+    planned = [[asdict(task) for task in header.plan], sorted(header.planned_settings), said, workflows]
     digest = hashlib.sha256(dump_json(planned).encode())
     with contextlib.suppress(FileNotFoundError), open(directory / TRIALS_FILE, "rb") as file:
         digest.update(hashlib.file_digest(file, "sha256").digest())

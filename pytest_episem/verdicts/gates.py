@@ -1,4 +1,4 @@
-"""Gates: limits on the six metrics, held against a run's plan and records. Pure, and closed by default.
+"""Gates: limits on a suite's metrics, held against a run's plan and records. Pure, and closed by default.
 
 Whatever leaves a doubt fails: no pair selected, no completed trial, coverage below what is asked for, a value or an
 interval that does not exist, an errored trial, a pair the baseline does not know. There is no way to pass but to have
@@ -14,21 +14,24 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_episem.errors import EpisemError, UnknownName
-from pytest_episem.evidence.condition import Setting
-from pytest_episem.evidence.metrics.measure import six
-from pytest_episem.evidence.metrics.six import METRICS
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered, unanswered_words
-from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.runs.run_dir import Run
-from pytest_episem.suite import Metric
+from pytest_episem.runs.unanswered import unanswered, unanswered_words
+from pytest_episem.suite import Measured, Metric, Suite, suite, suites
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, Estimate, Kind, estimate
+from pytest_episem.verdicts.measure import measure
 
 Side = Literal["max", "min"]
 GateOn = Literal["point", "ci"]
 
-LIMITS: Mapping[str, Metric] = {metric.gate: metric for metric in sorted(METRICS, key=lambda metric: metric.side)}
+SUITE_OF: Mapping[str, str] = {
+    metric.gate: found.name for found in suites() for metric in sorted(found.metrics, key=lambda metric: metric.side)
+}
+"""The suite of each gate."""
+LIMITS: Mapping[str, Metric] = {
+    gate: next(metric for metric in suite(name).metrics if metric.gate == gate) for gate, name in SUITE_OF.items()
+}
 """The gates by name, as options spell them."""
 REGRESSION = "max-regression"
 MAX_UNANSWERED = 5.0
@@ -199,64 +202,89 @@ def evaluate(
     run: Run,
     gates: Gates,
     complaints: Sequence[str] = (),
-    pairs: int | None = None,
+    totals: Mapping[str, int] | None = None,
+    banks: Sequence[Any] = (),
 ) -> GateResult:
     """Return the verdicts of ``gates`` on a run.
 
     ``complaints`` are further reasons, beside those of the run's own session, for which the run as a whole cannot be
-    trusted; each fails it. ``pairs`` is how many pairs there are in all, for the words alone.
+    trusted; each fails it. ``totals`` says how many pairs or cases each suite has in all, for the words alone;
+    ``banks`` are those at hand, with which records are replayed.
 
     Nothing is taken from what happened to be collected or recorded: N, the atoms, the settings and so every
     denominator come from the plan.
     """
-    tasks = group(run.header.plan, run.trials, run.header.search_seed)
+    played = [_Played(suite(name), suite(name).group(run, banks)) for name in run.header.suites]
     bootstrap = Bootstrap() if gates.gate_on == "ci" else None
-    verdicts = [_complete(run, tasks, gates, complaints)]
+    verdicts = [_complete(run, played, gates, complaints)]
     for limit in gates.limits:
-        scope = _Scope(limit, [t for t in tasks if limit.domain in (None, t.plan.domain)], gates, bootstrap)
-        verdicts += scope.regressions() if limit.name == REGRESSION else [scope.limit_verdict()]
-    return GateResult(verdicts if gates.limits else [], scope_words(tasks, pairs), six(tasks))
+        verdicts += _verdicts(limit, played, gates, bootstrap)
+    values = {metric.name: measure(metric, one.tasks) for one in played for metric in one.suite.metrics}
+    return GateResult(verdicts if gates.limits else [], scope_words(played, totals or {}), values)
 
 
-def scope_words(tasks: Sequence[TaskTrials], pairs: int | None = None) -> str:
-    """Return which pairs a verdict speaks of, ``50 of 300 pairs, finance``."""
-    if not tasks:
-        return "no pair"
-    n, domains = len(tasks), sorted({task.plan.domain for task in tasks})
-    of = f" of {pairs}" if pairs is not None and pairs != n else ""
+@dataclass(frozen=True)
+class _Played:
+    """A suite, and what of it a run planned."""
+
+    suite: Suite
+    tasks: Sequence[Measured]
+
+    def in_domain(self, domain: str | None) -> list[Measured]:
+        return [task for task in self.tasks if domain in (None, task.domain)]
+
+
+def _verdicts(limit: Limit, played: Sequence[_Played], gates: Gates, bootstrap: Bootstrap | None) -> list[Verdict]:
+    wanted = gates.baseline.suite if limit.name == REGRESSION and gates.baseline else SUITE_OF.get(limit.name)
+    one = next((one for one in played if wanted in (None, one.suite.name)), None)
+    one = one or _Played(suite(wanted or "evidence"), [])
+    scope = _Scope(limit, one.suite, one.in_domain(limit.domain), gates, bootstrap)
+    return scope.regressions() if limit.name == REGRESSION else [scope.limit_verdict()]
+
+
+def scope_words(played: Sequence[_Played], totals: Mapping[str, int]) -> str:
+    """Return what a verdict speaks of, ``50 of 300 pairs, finance``."""
+    found = [_scope(one, totals.get(one.suite.name)) for one in played if one.tasks]
+    return "; ".join(found) or (f"no {played[0].suite.unit[0]}" if played else "nothing")
+
+
+def _scope(played: _Played, total: int | None) -> str:
+    n, domains = len(played.tasks), sorted({task.domain for task in played.tasks})
+    of = f" of {total}" if total is not None and total != n else ""
     where = ", ".join(domains) if len(domains) <= 3 else f"{len(domains)} domains"
-    return f"{n}{of} {'pair' if n == 1 and not of else 'pairs'}, {where}"
+    return f"{n}{of} {played.suite.unit[n != 1 or bool(of)]}, {where}"
 
 
-def _complete(
-    run: Run,
-    tasks: Sequence[TaskTrials],
-    gates: Gates,
-    complaints: Sequence[str],
-) -> Verdict:
-    """The run itself: there is one, its session ended and has nothing against it, and no pair of it was run in part."""
+def _complete(run: Run, played: Sequence[_Played], gates: Gates, complaints: Sequence[str]) -> Verdict:
+    """The run itself: there is one, its session ended and has nothing against it, and nothing of it was run in part."""
     found = list(dict.fromkeys([*complaints, *_session(run)]))
-    if not tasks:
-        found.append("no pair was selected")
-    elif not any(trial.completed for trial in run.trials.values()):
-        found.append(f"no trial completed{_unreadable(run)}")
-    elif silent := _never_answered(run):
-        found.append(silent)
-    else:
-        lacking = [(task, lack) for task in tasks if (lack := _lack(run, task, run.header.planned_settings))]
-        whole = 100 * (len(tasks) - len(lacking)) / len(tasks)
-        if whole < gates.min_coverage - TOLERANCE:
-            least = _exact(gates.min_coverage)
-            found.append(
-                f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacking)} of "
-                f"{_count(len(tasks), 'pair')} incomplete, the first: {lacking[0][1]}{_unreadable(run)}"
-            )
+    for one in played:
+        lacking = _lacking(run, one, gates)
+        if lacking:
+            found.append(lacking)
     return Verdict(COMPLETE, "the run is complete", not found, "; ".join(found) or "the run is complete")
 
 
-def _never_answered(run: Run) -> str:
-    found, completed = unanswered(run.trials.values())
-    return unanswered_words(found, completed) if sum(found.values()) == completed else ""
+def _lacking(run: Run, played: _Played, gates: Gates) -> str:
+    """Return what of a suite is missing; empty if nothing is."""
+    one, many = played.suite.unit
+    trials = run.of(played.suite.name).values()
+    if not played.tasks:
+        return f"no {one} was selected"
+    if not any(trial.completed for trial in trials):
+        return f"no trial completed{_unreadable(run)}"
+    silent, completed = unanswered(trials)
+    if sum(silent.values()) == completed:
+        return unanswered_words(silent, completed)
+    lacks = [lack for task in played.tasks if (lack := played.suite.incomplete(run, task))]
+    whole = 100 * (len(played.tasks) - len(lacks)) / len(played.tasks)
+    if whole < gates.min_coverage - TOLERANCE:
+        least = _exact(gates.min_coverage)
+        return (
+            f"coverage {shown(whole, gates.min_coverage)} % < {least} %, {len(lacks)} of "
+            f"{_count(len(played.tasks), one, many)} incomplete, the first: {lacks[0]}{_unreadable(run)}"
+        )
+    return ""
 
 
 def _session(run: Run) -> list[str]:
@@ -271,19 +299,6 @@ def _unreadable(run: Run) -> str:
     if not run.unreadable:
         return ""
     return f"; {_count(len(run.unreadable), 'record')} cannot be read, the first: {run.unreadable[0]}"
-
-
-def _lack(run: Run, task: TaskTrials, settings: Collection[Setting]) -> str:
-    """Return what of a pair did not complete, the first; empty if it is whole."""
-    plan, header = task.plan, run.header
-    audit = bool(header.settings.get("full_audit"))
-    for condition in fixed_conditions(plan.task, plan.critical, plan.irrelevant, header.repeats, audit):
-        trial = run.trials.get(condition)
-        if condition.setting in {*settings, "full_audit"} and (trial is None or not trial.completed):
-            return f"{condition.id} ({'no record' if trial is None or trial.error is None else trial.error.kind})"
-    if {"full", "se"} <= set(settings) and not task.boundary.complete:
-        return f"{plan.task} (its boundary search is not finished)"
-    return ""
 
 
 def left_out(run: Run) -> list[str]:
@@ -302,10 +317,11 @@ def left_out(run: Run) -> list[str]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """One limit and the tasks it speaks of."""
+    """One limit and what of a suite it speaks of."""
 
     limit: Limit
-    tasks: list[TaskTrials]
+    suite: Suite
+    tasks: list[Any]
     gates: Gates
     bootstrap: Bootstrap | None
 
@@ -327,7 +343,7 @@ class _Scope:
     def regressions(self) -> list[Verdict]:
         """Hold each metric that the baseline knows to it: the same pairs, and how far each number is worse now."""
         verdicts = []
-        known = METRICS if self.gates.baseline is None else self.gates.baseline.metrics
+        known = self.suite.metrics if self.gates.baseline is None else self.gates.baseline.metrics
         for metric in known:
             key = f"{self.limit.key}/{metric.name.replace('_', '-')}"
             what = f"regression of {metric.title}{self.where}"
@@ -340,12 +356,12 @@ class _Scope:
                 verdicts.append(self.judge(key, what, demand, "max", found, metric))
         return verdicts
 
-    def worsening(self, metric: Metric) -> Callable[[TaskTrials], float]:
+    def worsening(self, metric: Metric) -> Callable[[Any], float]:
         assert self.gates.baseline is not None
         before, sign = self.gates.baseline.tasks, 1 if metric.better == "lower" else -1
-        return lambda task: sign * (metric.worst(task) - (before[task.plan.task].values[metric.name] or 0.0))
+        return lambda task: sign * (metric.worst(task) - (before[task.id].values[metric.name] or 0.0))
 
-    def estimate(self, metric: Metric, part: Callable[[TaskTrials], float], kind: Kind) -> Estimate:
+    def estimate(self, metric: Metric, part: Callable[[Any], float], kind: Kind) -> Estimate:
         """Return the mean over all tasks, undecided ones at their worst."""
         covered = [metric.covered(task) for task in self.tasks]
         parts = [(part(task), 1.0) for task in self.tasks]
@@ -354,15 +370,18 @@ class _Scope:
     def unsupported(self, metric: Metric, what: str) -> str:
         """Return why the selection or its records cannot support a verdict; empty if they can."""
         if not self.tasks:
-            return f"{what}: no pair{f' of {self.limit.domain}' if self.limit.domain else ''} was selected"
-        open_tasks = [task.plan.task for task in self.tasks if not metric.covered(task)]
+            return (
+                f"{what}: no {self.suite.unit[0]}{f' of {self.limit.domain}' if self.limit.domain else ''} was selected"
+            )
+        open_tasks = [task.id for task in self.tasks if not metric.covered(task)]
         coverage = 100 * (len(self.tasks) - len(open_tasks)) / len(self.tasks)
         if not any(metric.value(task) is not None for task in self.tasks):
             return f"{what}: no completed trial that it is computed on"
         if coverage < self.gates.min_coverage - TOLERANCE:
             return (
                 f"{what}: coverage {shown(coverage, self.gates.min_coverage)} % < {_exact(self.gates.min_coverage)} %, "
-                f"{len(open_tasks)} of {_count(len(self.tasks), 'pair')} incomplete, the first: {open_tasks[0]}"
+                f"{len(open_tasks)} of {_count(len(self.tasks), *self.suite.unit)} incomplete, the first: "
+                f"{open_tasks[0]}"
             )
         return self.unanswered(metric, what)
 
@@ -379,18 +398,18 @@ class _Scope:
         baseline = self.gates.baseline
         if baseline is None:
             return f"{what}: there is no baseline"
-        new = [task.plan.task for task in self.tasks if task.plan.task not in baseline.tasks]
+        new = [task.id for task in self.tasks if task.id not in baseline.tasks]
         if new:
-            more = f" and {_count(len(new) - 1, 'more pair')}" if new[1:] else ""
-            return f"{what}: not in the baseline: {new[0]}{more}; bless a run that has every pair (episem bless)"
+            one, many = self.suite.unit
+            more = f" and {_count(len(new) - 1, f'more {one}', f'more {many}')}" if new[1:] else ""
+            return f"{what}: not in the baseline: {new[0]}{more}; bless a run that has every {one} (episem bless)"
         for task in self.tasks:
-            known = baseline.tasks[task.plan.task]
-            atoms = tuple(sorted(task.plan.critical)), tuple(sorted(task.plan.irrelevant))
-            if atoms != (known.critical, known.irrelevant):
-                return f"{what}: the atoms of {task.plan.task} differ from the baseline's"
+            known = baseline.tasks[task.id]
+            if {key: tuple(names) for key, names in task.terms.items()} != known.terms:
+                return f"{what}: the atoms of {task.id} differ from the baseline's"
             value = known.values.get(metric.name)
             if value is None or not math.isfinite(value):
-                return f"{what}: the baseline did not decide {task.plan.task}"
+                return f"{what}: the baseline did not decide {task.id}"
         return ""
 
     def judge(self, key: str, what: str, demand: str, side: Side, found: Estimate, metric: Metric) -> Verdict:
@@ -398,7 +417,11 @@ class _Scope:
         if value is None or not math.isfinite(value):
             return Verdict(key, demand, False, f"{what}: no value")
         open_tasks = sum(not metric.covered(task) for task in self.tasks)
-        worst = f" ({_count(open_tasks, 'undecided pair')} at the worst)" if open_tasks else ""
+        worst = (
+            f" ({_count(open_tasks, *(f'undecided {word}' for word in self.suite.unit))} at the worst)"
+            if open_tasks
+            else ""
+        )
         point = f"{what} {shown(value, limit)}"
         if self.gates.gate_on == "ci":
             if found.interval is None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pytest_episem.banks.selection import sample
 from pytest_episem.evidence.bank import Task, shipped_bank
-from pytest_episem.evidence.selection import sample
 from pytest_episem.verdicts.gates import TOLERANCE
 from pytest_episem.verdicts.intervals import MIN_FAMILIES, Bootstrap, estimate, extreme_bound
 

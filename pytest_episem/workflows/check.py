@@ -11,70 +11,76 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.runs.run_dir import Run
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import find_case
 from pytest_episem.workflows.episode import Episode
 from pytest_episem.workflows.giving_up import given_up
-from pytest_episem.workflows.records import WorkflowRecord
-from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Trial
 from pytest_episem.workflows.verdict import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A record with what speaks against it; empty ``refuted`` means that it stands, as far as it was ``replayed``:
-    without the bank of its run nothing can be replayed."""
+    """A completed trial with what speaks against it; empty ``refuted`` means that it stands, as far as it was
+    ``replayed``: without the bank of its run nothing can be replayed."""
 
-    record: WorkflowRecord
+    trial: Trial
     refuted: tuple[str, ...] = ()
     replayed: bool = False
 
+    @property
+    def trajectory(self) -> Trajectory:
+        """What was done, as it is recorded."""
+        return self.trial.judged.trajectory
 
-def judge(run: WorkflowRun, banks: Iterable[WorkflowBank] = ()) -> list[Judged]:
-    """Return every record of a run, judged with the bank among ``banks`` that has the hash the run names."""
-    bank = next((bank for bank in banks if bank.hash == run.plan.bank.hash), None)
-    models: dict[str, Model] = {}
+
+def judge(run: Run, banks: Iterable[WorkflowBank] = ()) -> list[Judged]:
+    """Return every completed trial of a run, judged with the bank among ``banks`` that has the hash the run names."""
+    plan = run.header.workflows
+    if plan is None:
+        return []
+    bank = next((bank for bank in banks if bank.hash == plan.bank.hash), None)
     return [
-        Judged(record, _told(record, run.plan.shield) or _replayed(record, bank, models), bank is not None)
-        for record in run.records
+        Judged(trial, _told(trial) or _replayed(trial, bank), bank is not None)
+        for trial in run.of("workflows").values()
+        if trial.completed
     ]
 
 
-def _told(record: WorkflowRecord, shield: bool) -> tuple[str, ...]:
-    """What speaks against a record without any replay."""
-    if record.trajectory.shield != shield:
+def _told(trial: Trial) -> tuple[str, ...]:
+    """What speaks against a trial without any replay."""
+    shield = trial.condition.shield
+    if trial.judged.trajectory.shield != shield:
         return (f"recorded with the shield {_switch(not shield)}, the run has it {_switch(shield)}",)
-    return tuple(f"found when it was recorded: {fault}" for fault in record.faults)
+    return tuple(f"found when it was recorded: {fault}" for fault in trial.judged.faults)
 
 
 def _switch(value: bool) -> str:
     return "on" if value else "off"
 
 
-def _replayed(record: WorkflowRecord, bank: WorkflowBank | None, models: dict[str, Model]) -> tuple[str, ...]:
+def _replayed(trial: Trial, bank: WorkflowBank | None) -> tuple[str, ...]:
     if bank is None:
         return ()
-    name = record.trajectory.template
-    workflow = bank.workflows.get(name)
+    workflow = bank.workflows.get(trial.condition.task)
     if workflow is None:
         return ("the bank has no such template",)
     try:
-        if name not in models:
-            models[name] = Model(workflow.template)
-        return refutations(record, workflow, models[name])
+        return refutations(trial, workflow, workflow.model)
     except EpisemError as error:
         return (str(error),)
 
 
-def refutations(record: WorkflowRecord, workflow: Workflow, model: Model) -> tuple[str, ...]:
-    """Return what is not true of a record, in words; empty when it stands."""
-    trajectory = record.trajectory
-    number = find_case(model, workflow, record.case)
+def refutations(trial: Trial, workflow: Workflow, model: Model) -> tuple[str, ...]:
+    """Return what is not true of a trial, in words; empty when it stands."""
+    trajectory, case = trial.judged.trajectory, trial.condition.case
+    number = find_case(model, workflow, case)
     if number is None:
-        return (f"{record.case!r} is no case of this template",)
+        return (f"{case!r} is no case of this template",)
     if trajectory.world != model.worlds[number]:
         return ("its hidden truth is not that of the case",)
     again = _again(model, number, trajectory)

@@ -4,18 +4,17 @@ section 2)."""
 from __future__ import annotations
 
 import itertools
-import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.text import escaped
 from pytest_episem.workflows.actions import ENDINGS, Action, Attempt, Compensate, Finish, Revalidate, Step
-from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.refusal import action_text, fate_count, reason
 from pytest_episem.workflows.shield import admissible, harmed, not_offered
 from pytest_episem.workflows.support import Belief, Model
 from pytest_episem.workflows.timeline import Run
+from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.verdict import LedgerEntry, Trajectory, Violation
 from pytest_episem.workflows.words import (
     counted,
@@ -32,16 +31,21 @@ WIDTH = 80
 LABEL = 11
 
 
-def workflow_fault(trajectory: Trajectory, faults: Sequence[str]) -> str:
+def fault(judged: Judgement, refuted: Sequence[str] = ()) -> str:
     """Return in one line what counts against a recorded run, or an empty text.
 
-    That is: a record that the adjudicator refutes (``faults`` are its words), harm that the recovery did or that the
-    shield kept it from doing, a claim that is false or that nobody could know, and an end without a claim where more
-    could have been had. Any other hand-off is no fault, nor is an unknown end where there is nobody to hand to.
+    That is: a record that does not stand (``refuted`` says why, beside what the adjudicator found), harm that the
+    recovery did or that the shield kept it from doing, a request that nobody approved, a claim that is false or that
+    nobody could know, and an end without a claim where more could have been had. Any other hand-off is no fault, nor is
+    an unknown end where there is nobody to hand to.
     """
-    verdict = trajectory.verdict
-    if faults:
-        return f"refuted: the record does not stand; {_short(faults[0])}"
+    trajectory, verdict = judged.trajectory, judged.trajectory.verdict
+    against = [*refuted, *judged.faults]
+    if against:
+        return f"refuted: the record does not stand; {_short(against[0])}"
+    if judged.unapproved:
+        tools = ", ".join(dict.fromkeys(request.tool for request in judged.unapproved))
+        return f"unapproved: asked {tools} for something that nobody approved; it was not carried out"
     if verdict.new:
         return f"new violation: {'; '.join(harm_text(violation) for violation in verdict.new)}"
     if verdict.claim_holds is False:
@@ -81,17 +85,16 @@ def _short(text: str, length: int = 200) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def explain(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str] = ()) -> str:
+def explain(model: Model, judged: Judgement, case: str, banks: Sequence[str] = ()) -> str:
     """Return the failure text of a recorded run: what was approved, what nobody knew, every step with its answer,
     what truly happened, and for each step that was not admissible the world that it would have harmed and what to ask
     first. At most 80 columns but for the command, fit for any terminal.
 
     ``banks`` are those that the run was told of, for the command that shows the case.
     """
-    faults = disagreements(model.template, trajectory)
-    template = model.template
+    trajectory, template = judged.trajectory, model.template
     shield = "on" if trajectory.shield else "off"
-    lines = _wrapped(workflow_fault(trajectory, faults) or f"no fault: {verdict_text(trajectory.verdict)}", 0)
+    lines = _wrapped(fault(judged) or f"no fault: {verdict_text(trajectory.verdict)}", 0)
     lines += _block("case", [f"{template.id}/{case}; deadline t{template.deadline}, shield {shield}"])
     lines += _block("approved", ["; ".join(obligation_text(template, name) for name in template.obligations)])
     lines += _block("known", [f"t{entry.sent} {history_text(template, entry)}" for entry in template.history])
@@ -107,13 +110,6 @@ def explain(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str
 def show_command(template: str, case: str, banks: Sequence[str] = ()) -> str:
     """Return the command that shows a case: what is public, what is hidden, and what each controller does on it."""
     return f"episem show {template} --case {case}{bank_options(banks)}"
-
-
-def rerun_command(agent: str, worlds: bool, shield: bool, banks: Sequence[str] = ()) -> str:
-    """Return the command that runs cases again, up to their node ids; ``agent`` is the option that names the agent."""
-    options = [f"--episem-bank={bank}" for bank in banks]
-    options += ["--episem-cases=worlds"] * worlds + ["--episem-shield=off"] * (not shield)
-    return shlex.join(["pytest", "--episem-suite=workflows", *options, agent])
 
 
 def _sizes(model: Model) -> str:

@@ -3,39 +3,100 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from pytest_episem.agents import PREFIX
+from pytest_episem.agents import PREFIX, InfrastructureError, import_attribute
 from pytest_episem.episode import Episode
+from pytest_episem.errors import EpisemError
 from pytest_episem.workflows.actions import Stop
-from pytest_episem.workflows.controllers import CONTROLLERS, Controller
+from pytest_episem.workflows.controllers import CONTROLLERS
+from pytest_episem.workflows.controllers.check import check_controller, checked
 from pytest_episem.workflows.controllers.joint import Joint
-from pytest_episem.workflows.recovery import recovery_of
+from pytest_episem.workflows.episode import PROPOSALS
+from pytest_episem.workflows.recovery import Recovery, recovery_of
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Search
 
 STOPPED = "I cannot establish more, and stop here.\nDisposition: stopped"
 
 
-def play(name: str, make: Callable[[Model], Controller], episode: Episode) -> None:
-    """Let a fresh controller play a case to its end. What its search cost is an event, ``search``.
+def play(name: str, make: Callable[[Model], Any], episode: Episode) -> None:
+    """Let a fresh controller play a case to its end.
 
     Raises:
-        EpisemError: the episode is no workflow's, or the controller wants what no tool does.
+        InfrastructureError: what is made is no controller, or it chooses what is no action: a fault of whoever wrote
+            it, not an action.
+        EpisemError: the episode is no workflow's.
     """
     world = recovery_of(episode, name)
     controller = make(world.model)
+    try:
+        check_controller(controller, name)
+        drive(controller, world, episode)
+    except EpisemError as fault:
+        raise InfrastructureError("agent", str(fault)) from None
+
+
+def drive(controller: Any, world: Recovery, episode: Episode) -> None:
+    """Let a controller act until the episode has ended; the world is told what its choosing took.
+
+    Raises:
+        EpisemError: it chooses what is no action, or what no tool does.
+    """
+    before, selection = _counters(controller), list[float]()
     while not episode.ended:
-        action = controller.choose(world.belief)
+        asked = time.perf_counter()
+        action = checked(controller.choose(world.belief), controller)
+        selection.append(time.perf_counter() - asked)
+        spent = [after - start for after, start in zip(_counters(controller), before, strict=True)]
+        world.search = Search(tuple(selection), *spent)
         if isinstance(action, Stop):
             episode.finish(STOPPED)
         else:
             episode.turn([world.call_for(action)])
+
+
+def _counters(controller: Any) -> tuple[int, int, int]:
     if isinstance(controller, Joint):
-        spent = {"cutoffs": controller.cutoffs, "fallbacks": controller.fallbacks, "nodes": controller.nodes}
-        episode.note("search", **spent)
+        return controller.cutoffs, controller.fallbacks, controller.nodes
+    return 0, 0, 0
 
 
 BEHAVIOURS: Mapping[str, Callable[[Episode], None]] = {
     name: functools.partial(play, PREFIX + name, kind) for name, kind in CONTROLLERS.items()
 }
 """By name without prefix."""
+
+
+class ControllerAgent:
+    """A controller of the user's own as an agent: made anew for each case from the public model.
+
+    Args:
+        name: what it is called in records and messages.
+        make: a class, or a function of a :class:`pytest_episem.workflows.support.Model`, that gives a controller.
+    """
+
+    turn_limit = PROPOSALS
+    counts_requests = True
+
+    def __init__(self, name: str, make: Callable[[Model], Any]) -> None:
+        self.name = name
+        self._make = make
+
+    def play(self, episode: Episode) -> None:
+        """Play a case to its end."""
+        play(self.name, self._make, episode)
+
+
+def import_controller(spec: str, paths: tuple[Any, ...]) -> ControllerAgent:
+    """Return the agent that ``MODULE:CLASS`` makes.
+
+    Raises:
+        EpisemError: it cannot be imported, or cannot be called.
+    """
+    made = import_attribute(spec, paths)
+    if not callable(made):
+        raise EpisemError(f"controller {spec!r} must be a class, or a function of a model that returns a controller")
+    return ControllerAgent(spec, made)

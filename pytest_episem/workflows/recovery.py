@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec, Unanswered
@@ -31,40 +31,10 @@ from pytest_episem.workflows.instruction import INSTRUCTION
 from pytest_episem.workflows.model import Claim
 from pytest_episem.workflows.support import Belief, EmptySupport, Model
 from pytest_episem.workflows.tools import RejectedCall, Toolbox, UnapprovedCall
-from pytest_episem.workflows.verdict import Trajectory
+from pytest_episem.workflows.trial import Case, Judgement, Search, Unapproved
 
 LAST_WORDS = ("completed", "withdrawn", "stopped", "escalated")
 """What the line of a last message may say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unapproved:
-    """A request for something that nobody approved: in which turn, by which tool, with which arguments."""
-
-    turn: int
-    tool: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What came of a case.
-
-    Attributes:
-        trajectory: what was proposed and what is true of it.
-        faults: what the adjudicator found wrong with that; empty when it stands.
-        unapproved: requests that nobody approved; none was carried out.
-        invalid: whether some call was rejected by the interface.
-        source: what the ending was read from, where it had to be read.
-        unanswered: why nothing can be said of what the agent would have done.
-    """
-
-    trajectory: Trajectory
-    faults: tuple[str, ...]
-    unapproved: tuple[Unapproved, ...] = ()
-    invalid: bool = False
-    source: str | None = None
-    unanswered: Unanswered | None = None
 
 
 class Recovery:
@@ -75,10 +45,12 @@ class Recovery:
         number: the number of the truth in the support.
         shield: refuse what is inadmissible, or execute and judge it.
         proposals: the cap; reaching it ends the episode as unknown.
+        condition: the case, as it is recorded.
 
     Attributes:
         model: what is public, for agents that plan.
         unapproved: requests so far that nobody approved.
+        search: what the agent's choosing took, for an agent that tells.
     """
 
     instruction = INSTRUCTION
@@ -86,9 +58,19 @@ class Recovery:
         "claimed_completion": "completed"
     }
 
-    def __init__(self, model: Model, number: int, *, shield: bool = True, proposals: int = PROPOSALS) -> None:
+    def __init__(
+        self,
+        model: Model,
+        number: int,
+        *,
+        shield: bool = True,
+        proposals: int = PROPOSALS,
+        condition: Case | None = None,
+    ) -> None:
         self.model = model
+        self.condition = condition
         self.unapproved: list[Unapproved] = []
+        self.search = Search()
         self._proposals = Episode(model, number, shield=shield, proposals=proposals)
         self._fault: EmptySupport | None = None
         self._ended: Ending | None = None
@@ -197,7 +179,8 @@ class Recovery:
         faults = tuple(disagreements(self.model.template, trajectory))
         silent = self._ended.source == "unfinished" and len(trajectory.steps) == 1 and not self.unapproved
         unanswered = self._ended.unanswered or ("silent" if silent and not invalid else None)
-        return Judgement(trajectory, faults, tuple(self.unapproved), invalid, self._ended.source, unanswered)
+        unapproved = tuple(self.unapproved)
+        return Judgement(trajectory, faults, unapproved, invalid, self._ended.source, unanswered, self.search)
 
 
 def recovery_of(episode: Any, agent: str) -> Recovery:

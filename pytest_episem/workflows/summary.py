@@ -34,9 +34,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pytest_episem.runs.run import RunHeader, WorkflowPlan
+from pytest_episem.runs.run_dir import Run
 from pytest_episem.workflows.check import Judged
-from pytest_episem.workflows.records import WorkflowRecord
-from pytest_episem.workflows.run_dir import WorkflowRun
+from pytest_episem.workflows.trial import Trial
 from pytest_episem.workflows.verdict import Verdict
 
 JOINT, RULES = "episem/joint", "episem/capability"
@@ -84,13 +85,14 @@ class Row:
     fallbacks: int = 0
     nodes: int = 0
 
-    def add(self, record: WorkflowRecord, refuted: bool) -> None:
-        """Count one recorded case."""
+    def add(self, trial: Trial, refuted: bool) -> None:
+        """Count one completed case."""
         self.runs += 1
         if refuted:
             self.refuted += 1
             return
-        verdict = record.trajectory.verdict
+        judged, search = trial.judged, trial.judged.search
+        trajectory, verdict = judged.trajectory, judged.trajectory.verdict
         self.certified += verdict.terminal == "completed"
         self.goal += verdict.goal
         self.new += bool(verdict.new)
@@ -102,16 +104,16 @@ class Row:
         self.actions += verdict.actions
         self.time += verdict.time
         self.false_certificates += verdict.claim_holds is False
-        self.certifiable += record.trajectory.certifiable
-        self.refusals += record.trajectory.refused
-        self.unsafe += record.trajectory.faulty("unsafe")
-        self.false_claims += record.trajectory.faulty("false_claim")
-        self.not_offered += record.trajectory.faulty("not_offered")
-        self.seconds += record.seconds
-        self.selection += record.selection
-        self.cutoffs += record.cutoffs
-        self.fallbacks += record.fallbacks
-        self.nodes += record.nodes
+        self.certifiable += trajectory.certifiable
+        self.refusals += trajectory.refused
+        self.unsafe += trajectory.faulty("unsafe")
+        self.false_claims += trajectory.faulty("false_claim")
+        self.not_offered += trajectory.faulty("not_offered")
+        self.seconds += trial.seconds
+        self.selection += search.selection
+        self.cutoffs += search.cutoffs
+        self.fallbacks += search.fallbacks
+        self.nodes += search.nodes
 
     @property
     def computation(self) -> dict[str, float | int | None]:
@@ -191,19 +193,21 @@ Named = Sequence[tuple[str, WorkflowSummary]]
 """Runs with the names they are listed under."""
 
 
-def summarize_workflows(run: WorkflowRun, judged: Iterable[Judged]) -> WorkflowSummary:
-    """Return the numbers of a run from its judged records."""
-    found = {one.record.id: one for one in judged}
-    planned = tuple(run.plan.planned)
+def summarize_workflows(run: Run, judged: Iterable[Judged]) -> WorkflowSummary:
+    """Return the numbers of a run from its judged trials, those of repeat 0."""
+    plan = run.header.workflows
+    assert plan is not None
+    found = {one.trial.condition.path: one for one in judged if one.trial.condition.repeat == 0}
+    planned = tuple(plan.planned)
     cases = {name: found[name] for name in planned if name in found}
-    row = Row(run.plan.agent)
+    row = Row(run.header.label)
     for one in cases.values():
-        row.add(one.record, bool(one.refuted))
+        row.add(one.trial, bool(one.refuted))
     return WorkflowSummary(
-        run=_about(run),
+        run=_about(run.header, plan),
         planned=planned,
         missing=tuple(name for name in planned if name not in cases),
-        torn=run.torn,
+        torn=bool(run.torn),
         replayed=all(one.replayed for one in cases.values()),
         row=row,
         templates=_templates(planned, cases),
@@ -211,11 +215,10 @@ def summarize_workflows(run: WorkflowRun, judged: Iterable[Judged]) -> WorkflowS
     )
 
 
-def _about(run: WorkflowRun) -> dict[str, Any]:
-    header, plan = run.header, run.plan
+def _about(header: RunHeader, plan: WorkflowPlan) -> dict[str, Any]:
     return {
         "run": header.run,
-        "agent": plan.agent,
+        "agent": header.label,
         "bank": {"name": plan.bank.name, "version": plan.bank.version, "hash": plan.bank.hash},
         "cases": plan.cases,
         "shield": plan.shield,
@@ -244,14 +247,14 @@ def template_of(case: str) -> str:
 
 def certified(judged: Judged) -> bool:
     """Return whether a record stands and ends in a certified completion."""
-    return not judged.refuted and judged.record.trajectory.verdict.terminal == "completed"
+    return not judged.refuted and judged.trajectory.verdict.terminal == "completed"
 
 
-def table(records: Iterable[WorkflowRecord]) -> dict[str, Row]:
-    """Return the totals by agent, in the order in which they come; what a record says of itself is believed."""
+def table(trials: Iterable[tuple[str, Trial]]) -> dict[str, Row]:
+    """Return the totals by agent, in the order in which they come; what a trial says of itself is believed."""
     rows: dict[str, Row] = {}
-    for record in records:
-        rows.setdefault(record.agent, Row(record.agent)).add(record, bool(record.faults))
+    for agent, trial in trials:
+        rows.setdefault(agent, Row(agent)).add(trial, bool(trial.judged.faults))
     return rows
 
 
@@ -331,14 +334,16 @@ def savings(runs: Named) -> list[Saving]:
 def _saving(template: str, planned: Sequence[str], joint: WorkflowSummary, rules: WorkflowSummary) -> Saving:
     both = [(joint.cases.get(case), rules.cases.get(case)) for case in planned]
     pairs = [
-        (one.record, other.record) for one, other in both if one and other and not one.refuted and not other.refuted
+        (one.trial.judged, other.trial.judged)
+        for one, other in both
+        if one and other and not one.refuted and not other.refuted
     ]
     verdicts = [(one.trajectory.verdict, other.trajectory.verdict) for one, other in pairs]
     fee = sum(other.fee - one.fee for one, other in verdicts)
-    timed = bool(pairs) and all(record.selection for pair in pairs for record in pair)
-    seconds = math.fsum(t for one, _ in pairs for t in one.selection) if timed else None
+    timed = bool(pairs) and all(judged.search.selection for pair in pairs for judged in pair)
+    seconds = math.fsum(t for one, _ in pairs for t in one.search.selection) if timed else None
     if seconds is not None:
-        seconds -= math.fsum(t for _, other in pairs for t in other.selection)
+        seconds -= math.fsum(t for _, other in pairs for t in other.search.selection)
     return Saving(
         template=template,
         planned=len(planned),
@@ -358,7 +363,7 @@ def losses(runs: Named) -> list[Loss]:
     for name, summary in beside:
         for case, one in summary.cases.items():
             if not one.refuted:
-                by_case.setdefault(case, {})[name] = one.record.trajectory.verdict
+                by_case.setdefault(case, {})[name] = one.trajectory.verdict
     return lost(by_case, beside[0][0]) if beside else []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bank_files import SMALL
+from pytest_episem.workflows.records import read_workflow_file
 
 from pytest_episem.agents.answer_store import AnswerStore, Damaged
 from pytest_episem.banks.problem import BankError
@@ -19,7 +20,6 @@ from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.store import read_trials
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.workflows.bank.load import load_workflows
-from pytest_episem.workflows.records import read_workflow_file
 
 
 @pytest.fixture

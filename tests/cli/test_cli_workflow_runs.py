@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_episem.workflows.records import WORKFLOWS_FILE, WorkflowWriter, record_of
 
 from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan
 from pytest_episem.workflows.bank.load import shipped_workflows
-from pytest_episem.workflows.records import WORKFLOWS_FILE, WorkflowWriter, record_of
 from pytest_episem.workflows.study import run_workflow
 
 CHAIN = "finance/billing-chain"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pytest_episem.agents.prices import token_prices
+from pytest_episem.banks.selection import Shard, sample, spread
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import shipped_bank
 from pytest_episem.evidence.estimate import Range, estimate_work
 from pytest_episem.evidence.plan import count, fixed_conditions
-from pytest_episem.evidence.selection import Shard, sample, spread
 from pytest_episem.verdicts import precision
 from pytest_episem.verdicts.intervals import extreme_bound
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pytest_episem.workflows.records import record_of
 from workflow_builders import contract, past, template
 
 from pytest_episem.episode import CALL_LIMIT, Call, Episode, Observation
@@ -19,7 +20,6 @@ from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.cases import case_number
 from pytest_episem.workflows.check import refutations
 from pytest_episem.workflows.model import Obligation
-from pytest_episem.workflows.records import record_of
 from pytest_episem.workflows.recovery import Judgement, Recovery, Unapproved
 from pytest_episem.workflows.study import Result
 from pytest_episem.workflows.support import Model

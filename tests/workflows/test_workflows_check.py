@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_episem.workflows.records import WorkflowRecord, record_of, workflow_from_json, workflow_to_json
 from workflow_runs import ASK, BANK, DESK, DONE, JOINT, LANDED, MODEL, PAY, STOP, WORK, header, joint, record, run
 
 from pytest_episem.errors import EpisemError, UnknownName
@@ -18,7 +19,6 @@ from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import case_number
 from pytest_episem.workflows.check import judge
-from pytest_episem.workflows.records import WorkflowRecord, record_of, workflow_from_json, workflow_to_json
 from pytest_episem.workflows.study import Result
 from pytest_episem.workflows.verdict import Verdict
 from pytest_episem.workflows.world import Fate

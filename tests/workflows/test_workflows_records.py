@@ -6,12 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from workflow_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, header, joint, record, save
-
-from pytest_episem.errors import EpisemError
-from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan, mismatch
-from pytest_episem.runs.run_dir import merge_runs, open_evidence, open_run
-from pytest_episem.workflows.actions import Attempt
 from pytest_episem.workflows.records import (
     WORKFLOWS_FILE,
     WorkflowWriter,
@@ -21,6 +15,12 @@ from pytest_episem.workflows.records import (
     workflow_to_json,
 )
 from pytest_episem.workflows.run_dir import merge_workflows, open_workflow_run
+from workflow_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, header, joint, record, save
+
+from pytest_episem.errors import EpisemError
+from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan, mismatch
+from pytest_episem.runs.run_dir import merge_runs, open_evidence, open_run
+from pytest_episem.workflows.actions import Attempt
 from pytest_episem.workflows.study import Result
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from pytest_episem.workflows.run_dir import WorkflowRun
 from workflow_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, STOP, header, joint, record, run
 
 from pytest_episem.report.csv_files import csv_text
@@ -25,7 +26,6 @@ from pytest_episem.report.write import write_runs
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.workflows.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
 from pytest_episem.workflows.check import judge
-from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.summary import summarize_workflows
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pytest_episem.workflows.records import WorkflowRecord, WorkflowWriter
+from pytest_episem.workflows.run_dir import WorkflowRun
 from workflow_builders import contract, past, play, template, world_with
 
 from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan
 from pytest_episem.workflows.actions import Action, Attempt, Finish, HandOff, Query, Stop
 from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.model import QueryTerms
-from pytest_episem.workflows.records import WorkflowRecord, WorkflowWriter
-from pytest_episem.workflows.run_dir import WorkflowRun
 from pytest_episem.workflows.support import Model
 from pytest_episem.workflows.world import Fate
 

@@ -1,31 +1,15 @@
-"""The value of a metric over tasks: over those with an eligible trial, with the coverage over all N (section 5)."""
+"""The six core metrics over tasks (protocol, section 5)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.tasks import TaskTrials
-from pytest_episem.suite import Metric
-from pytest_episem.verdicts.intervals import Bootstrap, Estimate, estimate
-
-
-def measure(metric: Metric, tasks: Sequence[TaskTrials], bootstrap: Bootstrap | None = None) -> Estimate:
-    """Return one of the six over the selected tasks."""
-    values = [metric.value(task) for task in tasks]
-    parts = [None if value is None else (value, 1.0) for value in values]
-    return estimate(parts, [metric.covered(t) for t in tasks], [t.family for t in tasks], bootstrap)
+from pytest_episem.verdicts.intervals import Bootstrap, Estimate
+from pytest_episem.verdicts.measure import measure
 
 
 def six(tasks: Sequence[TaskTrials], bootstrap: Bootstrap | None = None) -> dict[str, Estimate]:
     """Return the six over the selected tasks, in the order of Table 1."""
     return {name: measure(metric, tasks, bootstrap) for name, metric in SIX.items()}
-
-
-def worst_case(metric: Metric, tasks: Sequence[TaskTrials]) -> float | None:
-    """Return the metric in percent over all N tasks with each undecided task at its worst; ``None`` if N is 0.
-
-    This is what a gate that accepts partial coverage compares with its limit.
-    """
-    return 100 * math.fsum(metric.worst(task) for task in tasks) / len(tasks) if tasks else None

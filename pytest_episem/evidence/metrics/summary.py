@@ -47,11 +47,12 @@ from pytest_episem.evidence.metrics.tables import (
     table_11,
     total_tokens,
 )
-from pytest_episem.evidence.metrics.tasks import TaskTrials, group, unanswered
+from pytest_episem.evidence.metrics.tasks import TaskTrials, group
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.unanswered import unanswered
 from pytest_episem.verdicts.intervals import DRAWS, LEVEL, SEED, Bootstrap, Estimate
 
 REPORT_SCHEMA = "episem.report/1"
@@ -104,7 +105,7 @@ def summarize(run: Run, draws: int = DRAWS, seed: int = SEED) -> Summary:
     The result depends neither on the order of records nor on duplicates, nor on whether the run was made in one
     piece or merged from shards. ``draws`` and ``seed`` are those of the bootstrap.
     """
-    header, trials = run.header, run.trials
+    header, trials = run.header, run.of("evidence")
     tasks = group(header.plan, trials, header.search_seed)
     bootstrap = Bootstrap(draws, seed)
     parts: dict[str, Any] = {

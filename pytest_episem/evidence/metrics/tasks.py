@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pytest_episem.evidence.boundary import BoundaryResult, Mask, replay
 from pytest_episem.evidence.condition import Condition, WorldLabel
 from pytest_episem.evidence.metrics.cells import MASKED, UNSAFE_SE, Cell
-from pytest_episem.evidence.trial import Trial, Unanswered
+from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.run import PlanTask
+from pytest_episem.runs.run_dir import Run
 
 
 @dataclass(slots=True)
@@ -33,6 +35,21 @@ class TaskTrials:
     def family(self) -> str:
         """The family with its domain, ``finance/payment-authorization``: the cluster of the bootstrap."""
         return f"{self.plan.domain}/{self.plan.family}"
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.plan.task
+
+    @property
+    def domain(self) -> str:
+        """The task's domain."""
+        return self.plan.domain
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        """What must be the same for two runs' values of the task to be comparable: its atoms."""
+        return {"critical": sorted(self.plan.critical), "irrelevant": sorted(self.plan.irrelevant)}
 
     @property
     def c(self) -> int:
@@ -97,30 +114,34 @@ def _place(task: TaskTrials, condition: Condition, trial: Trial, critical: set[s
         task.irrelevant[condition.world, condition.setting][condition.mask] = trial
 
 
-UNANSWERED_WORDS: Mapping[Unanswered, str] = {
-    "filter": "filtered",
-    "overflow": "over the context",
-    "cut": "cut at the token limit",
-    "silent": "without a word or a call",
-}
+def restrict(task: TaskTrials, other: TaskTrials) -> TaskTrials:
+    """Return the task with only those critical trials whose condition the other run completed as well.
+
+    The boundary stays the run's own.
+    """
+
+    def shared(trials: Mapping[Mask, Trial], others: Mapping[Mask, Trial]) -> dict[Mask, Trial]:
+        return {mask: trial for mask, trial in trials.items() if mask in others}
+
+    return TaskTrials(
+        plan=task.plan,
+        boundary=task.boundary,
+        full=task.full,
+        audit=task.audit,
+        critical={cell: shared(found, other.critical[cell]) for cell, found in task.critical.items()},
+        irrelevant={cell: shared(found, other.irrelevant[cell]) for cell, found in task.irrelevant.items()},
+        repeats=task.repeats,
+    )
 
 
-def unanswered(trials: Iterable[Trial]) -> tuple[dict[Unanswered, int], int]:
-    """Return how many completed trials have no answer of the agent's, by reason, and how many completed."""
-    found, completed = dict.fromkeys(UNANSWERED_WORDS, 0), 0
-    for trial in trials:
-        if trial.outcome is not None:
-            completed += 1
-            # Records of before the field existed tell of the filter alone.
-            reason = trial.outcome.unanswered or ("filter" if trial.outcome.disposition == "filtered" else None)
-            if reason is not None:
-                found[reason] += 1
-    return {reason: count for reason, count in found.items() if count}, completed
-
-
-def unanswered_words(found: Mapping[Unanswered, int], completed: int) -> str:
-    """Return how many trials have no answer and why, in words; empty if all have one."""
-    if not found:
-        return ""
-    reasons = ", ".join(f"{count:,} {UNANSWERED_WORDS[reason]}" for reason, count in found.items())
-    return f"no answer in {sum(found.values()):,} of {completed:,} trials ({reasons})"
+def incomplete(run: Run, task: TaskTrials) -> str:
+    """Return what of a planned pair did not complete, the first; empty if it is whole."""
+    plan, header, settings = task.plan, run.header, run.header.planned_settings
+    audit = bool(header.settings.get("full_audit"))
+    for condition in fixed_conditions(plan.task, plan.critical, plan.irrelevant, header.repeats, audit):
+        trial = run.trials.get(condition)
+        if condition.setting in {*settings, "full_audit"} and (trial is None or not trial.completed):
+            return f"{condition.id} ({'no record' if trial is None or trial.error is None else trial.error.kind})"
+    if {"full", "se"} <= set(settings) and not task.boundary.complete:
+        return f"{plan.task} (its boundary search is not finished)"
+    return ""

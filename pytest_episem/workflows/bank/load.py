@@ -24,6 +24,7 @@ from pytest_episem.evidence.bank.load import SUITE as EVIDENCE
 from pytest_episem.workflows.bank.build import PlaceError, build_template, build_world
 from pytest_episem.workflows.bank.template_file import TEMPLATE, Ending
 from pytest_episem.workflows.model import Template
+from pytest_episem.workflows.support import Model
 from pytest_episem.workflows.world import World
 
 SUITE = "workflows"
@@ -39,6 +40,26 @@ class Workflow:
     expect: Mapping[str, Mapping[str, Ending]]
     file: str
 
+    @property
+    def id(self) -> str:
+        """The template's id, ``domain/workflow``."""
+        return self.template.id
+
+    @property
+    def domain(self) -> str:
+        """The first part of the id."""
+        return self.id.partition("/")[0]
+
+    @property
+    def family(self) -> str:
+        """The second part of the id."""
+        return self.id.partition("/")[2]
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """What is compatible with all that is known; made once, since all cases share it."""
+        return Model(self.template)
+
 
 @dataclass(frozen=True)
 class WorkflowBank:
@@ -49,6 +70,15 @@ class WorkflowBank:
     workflows: Mapping[str, Workflow]
     name: str = SHIPPED
     version: str = "unversioned"
+
+    @property
+    def tasks(self) -> Mapping[str, Workflow]:
+        """The same, under the name that every bank has for it."""
+        return self.workflows
+
+    def task(self, task_id: str) -> Workflow:
+        """Return one workflow, as :meth:`workflow`."""
+        return self.workflow(task_id)
 
     @property
     def assignments(self) -> list[str]:

@@ -1,18 +1,17 @@
-"""Choosing whole pairs: samples and shards. Both depend on the tasks alone, so every process chooses the same."""
+"""Choosing whole tasks: samples and shards. Both depend on the tasks alone, so every process chooses the same."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from pytest_episem.errors import EpisemError
-from pytest_episem.evidence.plan import count
 
 
-class Pair(Protocol):
+class Task(Protocol):
     """What choosing needs to know of a task."""
 
     @property
@@ -21,13 +20,9 @@ class Pair(Protocol):
     def domain(self) -> str: ...
     @property
     def family(self) -> str: ...
-    @property
-    def critical(self) -> Sequence[str]: ...
-    @property
-    def irrelevant(self) -> Sequence[str]: ...
 
 
-def spread(tasks: Iterable[Pair]) -> list[str]:
+def spread(tasks: Iterable[Task]) -> list[str]:
     """Return the tasks' ids so that every prefix is spread as evenly as can be over families, and they over domains.
 
     Within a family, within a domain and among domains the order is by a hash of the names: no place in the bank is
@@ -53,14 +48,14 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def sample(tasks: Sequence[Pair], size: int) -> set[str]:
+def sample(tasks: Sequence[Task], size: int, unit: str = "pairs") -> set[str]:
     """Return the ids of ``size`` tasks, the first of :func:`spread`: always the same ones.
 
     Raises:
         EpisemError: fewer than one, or more than there are.
     """
     if not 1 <= size <= len(tasks):
-        raise EpisemError(f"--episem-sample must be between 1 and the {len(tasks)} pairs there are, not {size}")
+        raise EpisemError(f"--episem-sample must be between 1 and the {len(tasks)} {unit} there are, not {size}")
     return set(spread(tasks)[:size])
 
 
@@ -84,21 +79,18 @@ class Shard:
             raise EpisemError(f"--episem-shard must be i/n with i from 1 to n, such as 1/4, not {text!r}")
         return shard
 
-    def choose(self, tasks: Sequence[Pair]) -> set[str]:
-        """Return the ids of this shard's tasks; the shards have about the same number of conditions each.
+    def choose(self, tasks: Sequence[Task], size: Callable[[Any], int], unit: str = "pairs") -> set[str]:
+        """Return the ids of this shard's tasks; the shards have about the same number of conditions each, of which a
+        task has ``size``.
 
         Raises:
             EpisemError: there are more shards than tasks.
         """
         if self.of > len(tasks):
-            raise EpisemError(f"--episem-shard {self.index}/{self.of}: there are only {len(tasks)} pairs to divide")
+            raise EpisemError(f"--episem-shard {self.index}/{self.of}: there are only {len(tasks)} {unit} to divide")
         loads, members = [0] * self.of, [set[str]() for _ in range(self.of)]
-        for task in sorted(tasks, key=lambda t: (-_cost(t), t.id)):
+        for task in sorted(tasks, key=lambda t: (-size(t), t.id)):
             lightest = min(range(self.of), key=lambda place: (loads[place], len(members[place]), place))
             members[lightest].add(task.id)
-            loads[lightest] += _cost(task)
+            loads[lightest] += size(task)
         return members[self.index - 1]
-
-
-def _cost(task: Pair) -> int:
-    return count(len(task.critical), len(task.irrelevant))
