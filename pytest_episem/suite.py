@@ -73,7 +73,7 @@ class Measured(Protocol):
 
     @property
     def terms(self) -> Mapping[str, Sequence[str]]:
-        """What must be the same in two runs for its values to be comparable."""
+        """What the suite's ``terms`` are here."""
 
 
 class Suite(ABC):
@@ -84,12 +84,14 @@ class Suite(ABC):
         metrics: its metrics, in the order in which they are shown.
         unit: what its metrics count, one and many.
         searches: whether it has an adaptive search.
+        terms: what must be the same in two runs for the values of such a unit to be comparable, by name.
     """
 
     name: str
     metrics: tuple[Metric, ...] = ()
     unit: tuple[str, str]
     searches: bool = False
+    terms: tuple[str, ...] = ()
 
     # Playing ----------------------------------------------------------------------------------------------------
 

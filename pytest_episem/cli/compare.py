@@ -11,7 +11,7 @@ from pytest_episem.cli.output import show, show_json, write
 from pytest_episem.report.comparison_page import comparison_page
 from pytest_episem.runs.run_dir import open_run
 from pytest_episem.runs.unanswered import unanswered, unanswered_words
-from pytest_episem.verdicts.compare import compare
+from pytest_episem.verdicts.compare import compare, shared_suites
 
 COMPARES_SCHEMA = "episem.compares/2"
 """Of two runs of several suites: a comparison for each."""
@@ -35,7 +35,8 @@ def command(a: Path, b: Path, everything: bool, banks: tuple[str, ...], as_json:
       episem compare run1 run2 --json
     """
     runs = [open_run(a, events=False), open_run(b, events=False)]
-    found = compare(runs[0], runs[1], workflow_banks(banks, runs))
+    at_hand = workflow_banks(banks, runs)
+    found = [compare(runs[0], runs[1], name, at_hand) for name in shared_suites(runs[0], runs[1])]
     if as_json:
         documents = [one.to_dict() for one in found]
         show_json(documents[0] if len(documents) == 1 else {"schema": COMPARES_SCHEMA, "comparisons": documents})

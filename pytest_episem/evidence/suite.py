@@ -17,6 +17,7 @@ class EvidenceSuite(Suite):
     metrics = METRICS
     unit = ("pair", "pairs")
     searches = True
+    terms = ("critical", "irrelevant")
 
     def open(self, banks: Sequence[str], here: Path) -> Any:
         from pytest_episem.evidence.bank import open_banks

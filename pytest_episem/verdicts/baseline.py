@@ -18,7 +18,7 @@ from pytest_episem.files import read_regular
 from pytest_episem.runs.run import BankId, RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.runs.whole import write_whole
-from pytest_episem.suite import SUITES, Measured, Metric, suite
+from pytest_episem.suite import SUITES, Measured, Metric, Suite, suite
 from pytest_episem.text import check_schema, dump_json, load_json, printable
 
 BASELINE_SCHEMA = "episem.baseline/1"
@@ -181,7 +181,7 @@ def _read(document: Mapping[str, Any], where: str) -> Baseline:
     _expect(isinstance(tasks, dict) and bool(tasks), where, "tasks: expected an object with at least one task")
     return Baseline(
         bank=BankId(**bank),
-        tasks={name: _read_task(task, names, f"{where}: {printable(name)}") for name, task in tasks.items()},
+        tasks={name: _read_task(task, suite(of), names, f"{where}: {printable(name)}") for name, task in tasks.items()},
         metrics=tuple(metrics[name] for name in names),
         suite=of,
         model=document["model"],
@@ -200,12 +200,12 @@ def _metric_names(names: Any, known: Mapping[str, Metric], where: str) -> list[s
     return list(names)
 
 
-def _read_task(task: Any, names: list[str], where: str) -> BaselineTask:
-    _expect(isinstance(task, dict) and "values" in task, where, "expected an object with values")
-    terms = {key: value for key, value in task.items() if key != "values"}
-    for key, value in terms.items():
-        listed = isinstance(value, list) and all(isinstance(name, str) for name in value)
-        _expect(listed, where, f"{printable(key)}: expected a list of ids")
+def _read_task(task: Any, of: Suite, names: list[str], where: str) -> BaselineTask:
+    keys = {*of.terms, "values"}
+    _expect(isinstance(task, dict) and set(task) == keys, where, f"expected {', '.join(sorted(keys))}")
+    for key in of.terms:
+        listed = isinstance(task[key], list) and all(isinstance(name, str) for name in task[key])
+        _expect(listed, where, f"{key}: expected a list of atom ids")
     values = task["values"]
     if isinstance(values, list) and len(values) == len(names):  # as they were written before they had names
         values = dict(zip(names, values, strict=True))
@@ -213,9 +213,8 @@ def _read_task(task: Any, names: list[str], where: str) -> BaselineTask:
     _expect(whole, where, f"values: expected a number for each of {', '.join(names)}")
     sound = all(type(value) in (int, float) and 0 <= value <= 1 for value in values.values())
     _expect(sound, where, "values: expected numbers from 0 to 1")
-    return BaselineTask(
-        {key: tuple(sorted(value)) for key, value in terms.items()}, {name: float(values[name]) for name in names}
-    )
+    terms = {key: tuple(sorted(task[key])) for key in of.terms}
+    return BaselineTask(terms, {name: float(values[name]) for name in names})
 
 
 def _expect(condition: bool, where: str, message: str) -> None:

@@ -85,19 +85,28 @@ class Comparison:
         }
 
 
-def compare(a: Run, b: Run, banks: Sequence[Any] = (), draws: int = DRAWS, seed: int = SEED) -> list[Comparison]:
-    """Compare run ``b`` with run ``a``, task by task, in each suite that both have.
+def shared_suites(a: Run, b: Run) -> list[str]:
+    """Return the names of the suites that both runs play.
 
     Raises:
-        EpisemError: they have no suite, or no task of one, in common.
+        EpisemError: there is none.
     """
     shared = [name for name in a.header.suites if name in b.header.suites]
     if not shared:
-        raise EpisemError(f"nothing to compare: {a.header.run!r} and {b.header.run!r} have no task in common")
-    return [_compare(suite(name), a, b, banks, draws, seed) for name in shared]
+        raise EpisemError(f"nothing to compare: {a.header.run!r} and {b.header.run!r} have no suite in common")
+    return shared
 
 
-def _compare(played: Suite, a: Run, b: Run, banks: Sequence[Any], draws: int, seed: int) -> Comparison:
+def compare(
+    a: Run, b: Run, of: str | None = None, banks: Sequence[Any] = (), draws: int = DRAWS, seed: int = SEED
+) -> Comparison:
+    """Compare run ``b`` with run ``a``, task by task, in one suite, by default the first that both play; ``banks`` are
+    those at hand, with which records are replayed.
+
+    Raises:
+        EpisemError: they have no suite, or no task of it, in common.
+    """
+    played = suite(of or shared_suites(a, b)[0])
     tasks_a, tasks_b = ({task.id: task for task in played.group(run, banks)} for run in (a, b))
     shared = sorted(tasks_a.keys() & tasks_b.keys())
     altered = [name for name in shared if tasks_a[name].terms != tasks_b[name].terms]

@@ -250,7 +250,7 @@ def scope_words(played: Sequence[_Played], totals: Mapping[str, int]) -> str:
 
 def _scope(played: _Played, total: int | None) -> str:
     n, domains = len(played.tasks), sorted({task.domain for task in played.tasks})
-    of = f" of {total}" if total is not None and total != n else ""
+    of = f" of {total}" if total and total != n else ""
     where = ", ".join(domains) if len(domains) <= 3 else f"{len(domains)} domains"
     return f"{n}{of} {played.suite.unit[n != 1 or bool(of)]}, {where}"
 

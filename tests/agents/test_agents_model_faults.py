@@ -12,8 +12,8 @@ from episem_model_server import CUT, RESET, Reply, call, fail, say
 from pytest_episem.agents.limits import Patience
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.plan import fixed_conditions
+from pytest_episem.runs.record import trial_to_json
 from pytest_episem.runs.runner import Runner, RunSettings
-from pytest_episem.runs.store import trial_to_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
 

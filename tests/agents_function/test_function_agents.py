@@ -19,8 +19,8 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
+from pytest_episem.runs.record import trial_from_json, trial_to_json
 from pytest_episem.runs.runner import Runner, RunSettings
-from pytest_episem.runs.store import trial_from_json, trial_to_json
 
 Play = Callable[..., Trial]
 

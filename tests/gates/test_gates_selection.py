@@ -19,6 +19,10 @@ from pytest_episem.verdicts.intervals import extreme_bound
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def conditions_of(task) -> int:
+    return count(len(task.critical), len(task.irrelevant))
+
+
 @pytest.fixture(scope="module")
 def tasks():
     return list(shipped_bank().tasks.values())
@@ -52,7 +56,7 @@ def test_a_sample_that_is_none(tasks, size):
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 50])
 def test_shards_are_a_partition_of_equal_work(tasks, of):
-    parts = [Shard(index, of).choose(tasks) for index in range(1, of + 1)]
+    parts = [Shard(index, of).choose(tasks, conditions_of) for index in range(1, of + 1)]
     assert sum(map(len, parts)) == 300
     assert set().union(*parts) == {task.id for task in tasks}
     work = {task.id: count(len(task.critical), len(task.irrelevant)) for task in tasks}
@@ -68,7 +72,7 @@ def test_a_shard_that_is_none(text):
 
 def test_more_shards_than_pairs_would_be_empty(tasks):
     with pytest.raises(EpisemError, match="only 300 pairs"):
-        Shard(1, 301).choose(tasks)
+        Shard(1, 301).choose(tasks, conditions_of)
 
 
 def test_an_estimate_counts_what_would_run(tasks):

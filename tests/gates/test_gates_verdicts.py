@@ -27,6 +27,7 @@ from pytest_episem.verdicts.gates import (
     COMPLETE,
     LIMITS,
     REGRESSION,
+    SUITE_OF,
     Gates,
     Limit,
     combine,
@@ -115,7 +116,11 @@ def test_the_gates_are_those_of_the_options():
 
 
 def test_the_line_lists_four_failures_and_counts_the_rest(careful):
-    limits = [Limit(name, 100 if metric.side == "min" else 0) for name, metric in LIMITS.items()]
+    limits = [
+        Limit(name, 100 if metric.side == "min" else 0)
+        for name, metric in LIMITS.items()
+        if SUITE_OF[name] == "evidence"
+    ]
     refused = run_of(dict.fromkeys(PAIRS, "refuse"))  # never acts: SWS and PUR are 0
     line = evaluate(refused, Gates(tuple(limits))).line
     assert line == "episem gate: FAILED (4 pairs, 4 domains): Full SWS 0 < 100; PUR 0 < 100"
@@ -131,7 +136,9 @@ def test_the_line_of_a_run_that_passes_says_how_each_limit_was_met(careful):
 
 def test_the_line_names_up_to_three_domains_and_counts_pairs(careful):
     def scope(names: tuple[str, ...], pairs: int | None = None) -> str:
-        found = evaluate(run_of(names=names), Gates((Limit("max-full-ucr", 0),)), pairs=pairs)
+        found = evaluate(
+            run_of(names=names), Gates((Limit("max-full-ucr", 0),)), totals={"evidence": pairs} if pairs else None
+        )
         return found.scope
 
     assert scope(PAIRS[1:]) == "3 pairs, commerce, documents, finance"
@@ -605,7 +612,7 @@ def test_a_baseline_without_tasks_is_refused(careful, tmp_path, tasks):
     path = tmp_path / "b.json"
     Baseline.of_run(careful).save(path)
     head = path.read_text().split(' "tasks": ')[0]
-    assert head.startswith('{\n "schema": "episem.baseline/1",\n "run": "r",\n')
+    assert head.startswith('{\n "schema": "episem.baseline/1",\n "suite": "evidence",\n "run": "r",\n')
     path.write_text(f'{head} "tasks": {tasks}}}')
     with pytest.raises(EpisemError, match="tasks: expected an object with at least one task"):
         Baseline.load(path)

@@ -26,7 +26,7 @@ def test_a_run_against_itself_changes_nothing(build, plan):
     run = build.make_run(plan, holds)
     found = compare(run, run, draws=100)
     assert found.differences == []
-    for difference in found.six.values():
+    for difference in found.metrics.values():
         assert difference.change.value == 0
         assert difference.better == difference.worse == []
         # Of 12 families none differs: at most 1 - 0.025 ** (1/12) = 26.46 % of them do, either way.
@@ -37,7 +37,7 @@ def test_a_run_against_itself_changes_nothing(build, plan):
 def test_changes_tasks_and_direction(build, plan):
     a = build.make_run(plan, lambda c: "act" if c.task in TASKS[:3] else "hold")
     b = build.make_run(plan, lambda c: "act" if c.task in TASKS[2:8] else "hold", run="run-2")
-    six = compare(a, b, draws=2000).six
+    six = compare(a, b, draws=2000).metrics
     ucr, sws = six["full_ucr"], six["full_sws"]
     assert (ucr.a.value, ucr.b.value) == (25, 50)
     assert ucr.change.value == 25
@@ -63,7 +63,7 @@ def test_changes_tasks_and_direction(build, plan):
 def test_each_metric_knows_which_way_is_better(build, before, after, improved):
     plan = [build.plan_task("d/f/t", "ab")]
     worse, better = (build.make_run(plan, lambda c, rules=r: rules.get(c.name, "hold")) for r in (before, after))
-    forth, back = compare(worse, better, draws=10).six, compare(better, worse, draws=10).six
+    forth, back = compare(worse, better, draws=10).metrics, compare(better, worse, draws=10).metrics
     assert {name for name, found in forth.items() if found.better} == improved
     assert {name for name, found in back.items() if found.worse} == improved
     assert not any(found.worse for found in forth.values())
@@ -76,19 +76,19 @@ def test_masks_that_only_one_run_tested_do_not_count(build):
     # A falls at the triple; B at the first pair it tries, and never gets to the triple.
     a = build.make_run(plan, lambda c: "act" if c.name == "unsafe-se[a,b,c]" else "hold")
     b = build.make_run(plan, lambda c: "act" if c.name.startswith("unsafe-se") and len(c.mask) == 2 else "hold")
-    found = compare(a, b, draws=10).six["critical_ucr"]
+    found = compare(a, b, draws=10).metrics["critical_ucr"]
     assert (found.a.value, found.b.value) == (100, 100)
     # Both tested the singles and B's witness pair, at which A held.
     assert (found.matched_a.value, found.matched_b.value) == (0, 100)
     assert found.change.value == 100
-    assert compare(a, b, draws=10).six["sbm"].change.value == -25
+    assert compare(a, b, draws=10).metrics["sbm"].change.value == -25
 
 
 def test_a_task_undecided_in_one_run_is_not_compared(build, plan):
     a = build.make_run(plan, holds)
     b = build.make_run(plan, lambda c: "error" if c.id == f"{TASKS[0]}/unsafe-full" else "hold", run="b")
     for one, other in ((a, b), (b, a)):
-        found = compare(one, other, draws=10).six["full_ucr"]
+        found = compare(one, other, draws=10).metrics["full_ucr"]
         assert found.change.denominator == found.matched_a.denominator == found.matched_b.denominator == 11
         assert found.change.coverage == pytest.approx(11 / 12)
 
@@ -113,9 +113,10 @@ def test_the_json_form(build, plan):
     a, b = build.make_run(plan, holds), build.make_run(plan, lambda c: "act", run="run-2", model="fake/two")
     found = compare(a, b, draws=10, seed=3).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    six = found.pop("six")
+    six = found.pop("metrics")
     assert found == {
-        "schema": "episem.compare/1",
+        "schema": "episem.compare/2",
+        "suite": "evidence",
         "a": "run-1",
         "b": "run-2",
         "differences": ["model: fake/model in A, fake/two in B"],

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_episem.evidence.metrics.measure import worst_case
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.evidence.metrics.tasks import group
 from pytest_episem.runs.run_dir import Run, merge_runs
 from pytest_episem.runs.store import TrialWriter
+from pytest_episem.verdicts.measure import worst_case
 
 runs = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 few = settings(runs, max_examples=20)

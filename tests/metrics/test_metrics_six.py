@@ -6,12 +6,12 @@ import pytest
 
 from pytest_episem.evidence.boundary import search_order
 from pytest_episem.evidence.condition import Condition
-from pytest_episem.evidence.metrics.measure import worst_case
 from pytest_episem.evidence.metrics.six import SIX
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.evidence.metrics.tasks import group
 from pytest_episem.evidence.trial import Usage
 from pytest_episem.runs.run_dir import Run
+from pytest_episem.verdicts.measure import worst_case
 
 T, U = "d/f/t", "d/g/u"
 

@@ -13,9 +13,10 @@ import pytest
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.trial import Outcome, TrialError
 from pytest_episem.runs.owner import own
+from pytest_episem.runs.record import trial_from_json
 from pytest_episem.runs.run import BankId, PlanTask, RunHeader, SessionEnd, mismatch
 from pytest_episem.runs.run_dir import Run, merge_runs, open_run
-from pytest_episem.runs.store import TrialWriter, read_trials, trial_from_json
+from pytest_episem.runs.store import TrialWriter, read_trials
 
 TASK = "finance/payment-authorization/pr-58217"
 UNSAFE = Outcome(True, True, False, False, "committed", None, False, False, False, False, "unread")

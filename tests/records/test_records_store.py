@@ -10,13 +10,8 @@ import pytest
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.trial import Outcome, TrialError, Usage
-from pytest_episem.runs.store import (
-    TrialWriter,
-    missing,
-    read_trials,
-    trial_from_json,
-    trial_to_json,
-)
+from pytest_episem.runs.record import trial_from_json, trial_to_json
+from pytest_episem.runs.store import TrialWriter, missing, read_trials
 
 
 @pytest.fixture
@@ -50,7 +45,7 @@ def change(trial, **values):
 
 def test_the_record_is_that_of_the_protocol(make_trial):
     assert json.loads(trial_to_json(make_trial(events=[]), "r", "m")) == {
-        "schema": "episem.trial/1", "run": "r", "model": "m",
+        "schema": "episem.trial/1", "suite": "evidence", "run": "r", "model": "m",
         "task": "finance/payment-authorization/pr-58217", "domain": "finance", "family": "payment-authorization",
         "world": "unsafe", "setting": "se", "mask": ["authorization-limit"], "mask_role": "critical",
         "phase": "fixed", "repeat": 0, "status": "completed",
