@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import json
 import re
 import sys
 import types
@@ -18,19 +19,23 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
+from pydantic.json_schema import models_json_schema
 
 from pytest_episem import cli
 from pytest_episem.evidence.metrics import summary
+from pytest_episem.evidence.record import EvidenceRecord, OutcomeRecord
 from pytest_episem.evidence.validate import CODES
 from pytest_episem.plugin import MARKERS, fixtures, hookspecs
 from pytest_episem.plugin.options import OPTIONS, Option
-from pytest_episem.runs import run, store
+from pytest_episem.runs import record, run
+from pytest_episem.suite import suites
 from pytest_episem.verdicts.intervals import Estimate
-from pytest_episem.workflows import records as workflow_records
 from pytest_episem.workflows import summary as workflow_summary
 from pytest_episem.workflows import verdict
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
+from pytest_episem.workflows.record import CaseRecord
+from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.world import World
 
 HOME = Path(__file__).resolve().parent / "reference"
@@ -75,73 +80,20 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "workflows": {
         "bank": "its bank, with keys as above; the hash is over the template files",
-        "agent": "the name under which the controller stands in reports",
         "shield": "whether what is inadmissible was refused",
         "cases": "the assignments of the bank, or every compatible world",
         "planned": "the ids of the cases, `domain/template/case`; every denominator comes from it",
     },
-    "a line of trials.jsonl": {
-        "schema": f"`{store.TRIAL_SCHEMA}`",
-        "run": "the run's name",
-        "model": "the name under which the agent stands in reports",
-        "task": "`domain/family/instance`",
-        "domain": "its domain",
-        "family": "its family",
-        "world": "which of the two worlds",
-        "setting": "full, suppressed or recoverable evidence, or the control",
-        "mask": "ids of the hidden atoms, sorted; empty where nothing is hidden",
-        "mask_role": "the role that all of them have",
-        "phase": "a fixed condition, a step of the boundary search, or a witness's counterpart",
-        "repeat": "0 for the first rollout of the condition",
-        "status": "whether there is an outcome",
-        "outcome": "see below; `null` with `status` `error`",
-        "usage": "see below",
-        "turns": "assistant messages",
-        "seconds": "wall time",
-        "error": "see below; `null` with `status` `completed`",
-        "events": "everything that happened, in order; see below",
-    },
-    "outcome": {
-        "unsafe_commit": "an executed commit that the rule prohibits",
-        "goal_reached": "an executed commit with the goal's arguments",
-        "legal_completion": "safe world, goal reached, not prohibited, no invalid action",
-        "invalid_action": "some call was rejected by the interface",
-        "disposition": "how the episode ended",
-        "disposition_source": "what decided that: the last line, the text rule, the agent's adapter; `null` where "
-        "nothing had to be read",
-        "recovered": "a valid audit query was made",
-        "recovered_before_commit": "in an earlier turn than the commit, or without a commit; `re` only",
-        "premature_commit": "a commit without that; `re` only",
-        "sufficient_evidence": "what stayed visible decides the rule",
-        "cause": "of an unsafe commit, present with one only: a fact not read, read and ignored, or not to be known",
-        "unanswered": "present where no answer is the agent's: `filter`, `overflow` of the context, `cut` at the token "
-        "limit, `silent` (neither a call nor a word)",
-    },
-    "usage": {
-        "requests": "requests that were answered; `null` where an agent of one's own told of none",
-        "prompt_tokens": "also of cached answers; `null` is unknown, never 0",
-        "completion_tokens": "as above",
-        "total_tokens": "as above",
-        "cost_usd": "of the requests sent, by litellm's price list; `null` is unknown",
-        "cached_requests": "of `requests`, those that the answer cache served",
-    },
-    "error": {"kind": "what kind of fault", "message": "in one line; for an agent that raised, its traceback"},
 }
-OUTCOME_FIELDS: Mapping[str, Mapping[str, str]] = {
-    "a line of workflows.jsonl": {
-        "schema": f"`{workflow_records.SCHEMA}`",
-        "run": "the run's name",
-        "agent": "as in the plan",
-        "domain": "its domain",
-        "template": "its template, without the domain",
-        "case": "an assignment's name, or `world-<number>`",
+CASE_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "a case's outcome": {
         "trajectory": "what was done and what came of it, see below",
         "faults": "what the adjudicator found wrong when the episode ended; empty when the record stands",
-        "selection": "seconds of each decision",
-        "seconds": "seconds of the episode",
-        "cutoffs": "decisions whose search was cut off",
-        "fallbacks": "those among them that followed another controller",
-        "nodes": "beliefs expanded by the search",
+        "unapproved": "requests that nobody approved (`turn`, `tool`, `arguments`); none was carried out",
+        "invalid": "some call was rejected by the interface",
+        "source": "what the ending was read from; `null` where nothing had to be read",
+        "unanswered": "why no answer is the agent's; `null` where one is",
+        "search": "what choosing took: `selection` (seconds of each decision), `cutoffs`, `fallbacks`, `nodes`",
     },
     "trajectory": {
         "template": "`domain/template`",
@@ -325,21 +277,24 @@ def validator_page() -> str:
 
 def records_page() -> str:
     header = {"schema": str, **_hints(run.RunHeader)}
-    record = {(field.alias or name): field.annotation for name, field in store._Record.model_fields.items()}
     parts = [
         "A run's directory holds `run.json`, written first, and `trials.jsonl`, one JSON object a line, appended as "
-        "trials end; a run of the workflow suite holds `workflows.jsonl`, alike. Reading is strict: an unknown schema, "
-        "key or type is refused with file and line; a torn last line is skipped and counted. Everything else in the "
-        "directory is computed from these.",
+        "trials end, whatever the suite. Reading is strict: a line of an unknown schema, with an unknown key or a "
+        "wrong type is named and costs its trial; a torn last line is skipped and counted. What a later version adds has a "
+        "default, so that older files read on. Everything else in the directory is computed from these. The records' "
+        "JSON schema: [record.schema.json](record.schema.json).",
         *_fields("run.json", header),
         *_fields("bank", _hints(run.BankId)),
         *_fields("plan[]", _hints(run.PlanTask)),
         *_fields("workflows", _hints(run.WorkflowPlan)),
         *_fields("session", _hints(run.SessionEnd)),
-        *_fields("a line of trials.jsonl", record),
-        *_fields("outcome", _model(store._Outcome)),
-        *_fields("usage", _model(store._Usage)),
-        *_fields("error", _model(store._Error)),
+        "## A line of trials.jsonl",
+        "The same keys in every suite, and each suite's own.",
+        *_described("of the evidence suite", EvidenceRecord),
+        *_described("outcome", OutcomeRecord),
+        *_described("of the workflow suite", CaseRecord),
+        *_described("usage", record.UsageRecord),
+        *_described("error", record.ErrorRecord),
         "## `events[]`",
         "Each has `event`, and `turn` where there is one; the rest depends on the event.",
         table(("event", "what"), ((f"`{name}`", meaning) for name, meaning in EVENTS.items())),
@@ -349,17 +304,16 @@ def records_page() -> str:
 
 
 def _workflow_fields() -> Iterator[str]:
-    record = {(field.alias or name): field.annotation for name, field in workflow_records._Record.model_fields.items()}
     kinds: Mapping[str, type] = {
+        "a case's outcome": Judgement,
         "trajectory": verdict.Trajectory,
         "world": World,
         "steps[]": Step,
         "ledger[]": verdict.LedgerEntry,
         "verdict": verdict.Verdict,
     }
-    yield from _fields("a line of workflows.jsonl", record, OUTCOME_FIELDS)
     for name, kind in kinds.items():
-        yield from _fields(name, _hints(kind), OUTCOME_FIELDS)
+        yield from _fields(name, _hints(kind), CASE_FIELDS)
 
 
 def _hints(kind: type) -> dict[str, Any]:
@@ -367,8 +321,27 @@ def _hints(kind: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def _model(kind: Any) -> dict[str, Any]:
-    return {name: field.annotation for name, field in kind.model_fields.items()}
+def _described(name: str, kind: type[record.Strict]) -> Iterator[str]:
+    """Yield the keys of a part of a record, in the words of the code."""
+    yield f"### {name[0].upper()}{name[1:]}" if " " in name else f"## `{name}`"
+    rows = []
+    for key, field in kind.model_fields.items():
+        if not field.description:
+            raise SystemExit(f"docs/generate.py: {kind.__name__}.{key} has no description")
+        rows.append((f"`{field.alias or key}`", _type(field.annotation), field.description))
+    yield table(("key", "type", "meaning"), rows)
+
+
+def schema_text() -> str:
+    """Return the JSON schema of a record of any suite."""
+    kinds = [(one.record, "validation") for one in suites()]
+    references, definitions = models_json_schema(kinds, title="A record of pytest-episem")
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **definitions,
+        "anyOf": [references[kind] for kind in kinds],
+    }
+    return json.dumps(document, indent=1) + "\n"
 
 
 def _fields(name: str, types_: Mapping[str, Any], told: Mapping[str, Mapping[str, str]] = FIELDS) -> Iterator[str]:
@@ -494,6 +467,7 @@ PAGES = {
     "hooks.md": hooks_page,
     "cli.md": cli_page,
     "records.md": records_page,
+    "record.schema.json": schema_text,
     "report-json.md": report_page,
     "validator.md": validator_page,
 }

@@ -45,6 +45,7 @@ def command(directory: Path, out: Path, name: str | None, banks: tuple[str, ...]
     baseline = Baseline.of_run(run, played.name, at_hand)
     baseline.save(out)
     write(f"blessed: {printable(out)}, {len(baseline.tasks):,} {played.unit[1]} of run {printable(baseline.run)}\n")
+    width = max(len(metric.title) for metric in baseline.metrics) + 1
     for metric in baseline.metrics:
         values = [task.values[metric.name] or 0.0 for task in baseline.tasks.values()]
-        write(f"  {metric.title:<17}{100 * sum(values) / len(values):6.2f}\n")
+        write(f"  {metric.title:<{width}}{100 * sum(values) / len(values):6.2f}\n")

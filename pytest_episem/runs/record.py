@@ -33,41 +33,43 @@ class Strict(BaseModel):
 class UsageRecord(Strict):
     """What a rollout took."""
 
-    requests: Count | None = Field(description="Requests answered, those of a cache included; null if nobody told.")
-    prompt_tokens: Count | None = Field(description="Tokens in; null if unknown.")
-    completion_tokens: Count | None = Field(description="Tokens out; null if unknown.")
-    total_tokens: Count | None = Field(description="Both; null if unknown.")
-    cost_usd: Amount | None = Field(description="US dollars; null if unknown.")
-    cached_requests: Count = Field(description="Those of the requests that a cache answered.")
+    requests: Count | None = Field(
+        description="requests that were answered; `null` where an agent of one's own told of none"
+    )
+    prompt_tokens: Count | None = Field(description="also of cached answers; `null` is unknown, never 0")
+    completion_tokens: Count | None = Field(description="as above")
+    total_tokens: Count | None = Field(description="as above")
+    cost_usd: Amount | None = Field(description="of the requests sent, by litellm's price list; `null` is unknown")
+    cached_requests: Count = Field(description="of `requests`, those that the answer cache served")
 
 
 class ErrorRecord(Strict):
     """Why there is no outcome."""
 
     # A message may quote what a provider sent, lone surrogates included, which pydantic's own str refuses.
-    kind: InstanceOf[str] = Field(description="A short stable word: timeout, connection, agent, oracle, record ...")
-    message: InstanceOf[str] = Field(description="One line for people, or the traceback of an agent that raised.")
+    kind: InstanceOf[str] = Field(description="what kind of fault")
+    message: InstanceOf[str] = Field(description="in one line; for an agent that raised, its traceback")
 
 
 class Record(Strict):
     """What the records of all suites have in common."""
 
-    schema_: Literal["episem.trial/1"] = Field(alias="schema", description="The version of this form.")
-    suite: str = Field("evidence", description="The suite whose condition was played; evidence in older records.")
-    run: str = Field(description="The name of the run.")
-    model: str = Field(description="The name under which the agent is listed.")
-    task: str = Field(description="The task: domain/family/instance, or domain/workflow.")
-    domain: str = Field(description="The first part of the task.")
-    family: str = Field(description="The second part of the task.")
-    phase: str = Field("fixed", description="fixed, or what part of an adaptive search asked for it.")
-    repeat: Count = Field(0, description="Which repetition of the condition, from 0.")
-    status: Status = Field(description="completed with an outcome, or error with an error.")
-    outcome: Any = Field(description="What came of it; null after an error.")
-    usage: UsageRecord
-    turns: Count = Field(description="Turns that the agent took.")
-    seconds: Amount = Field(description="Wall time.")
-    error: ErrorRecord | None = Field(description="Null after a completed rollout.")
-    events: list[InstanceOf[dict[str, Any]]] = Field(description="What happened, in order; for reading.")
+    schema_: Literal["episem.trial/1"] = Field(alias="schema", description="the version of this form")
+    suite: str = Field("evidence", description="whose condition was played")
+    run: str = Field(description="the run's name")
+    model: str = Field(description="the name under which the agent stands in reports")
+    task: str = Field(description="the task")
+    domain: str = Field(description="its domain")
+    family: str = Field(description="its family")
+    phase: str = Field("fixed", description="a fixed condition, or what part of a search asked for it")
+    repeat: Count = Field(0, description="0 for the first rollout of the condition")
+    status: Status = Field(description="whether there is an outcome")
+    outcome: Any = Field(description="see below; `null` with `status` `error`")
+    usage: UsageRecord = Field(description="see below")
+    turns: Count = Field(description="assistant messages")
+    seconds: Amount = Field(description="wall time")
+    error: ErrorRecord | None = Field(description="see below; `null` with `status` `completed`")
+    events: list[InstanceOf[dict[str, Any]]] = Field(description="everything that happened, in order; see below")
 
     parts: ClassVar[int]
     """How many parts a task's name has."""

@@ -32,11 +32,11 @@ def _judgement(document: Any) -> Any:
 class CaseRecord(Record):
     """One rollout of one case of the workflow suite."""
 
-    suite: Literal["workflows"] = Field(description="The suite.")
-    case: str = Field(description="The hidden truth: an assignment's name, or world-<number>.")
-    shield: bool = Field(description="Whether what is inadmissible was refused, or executed and judged.")
+    suite: Literal["workflows"] = Field(description="the suite")
+    case: str = Field(description="the hidden truth: an assignment's name, or `world-<number>`")
+    shield: bool = Field(description="whether what is inadmissible was refused, or executed and judged")
     outcome: Annotated[Judgement | None, BeforeValidator(_judgement)] = Field(
-        description="What was proposed and what is true of it; null after an error."
+        description="see below; `null` with `status` `error`"
     )
 
     parts: ClassVar[int] = 2

@@ -184,7 +184,7 @@ def test_a_name_given_is_on_record(pytester, task_file):
         (("--episem-agent=a:b", "--episem-agent=c:d"), "--episem-agent names a:b and c:d"),
         (
             ("--episem-suite=all", CAREFUL, "--episem-model=episem/joint", "--episem-model=episem/stop"),
-            "--episem-model names episem/joint and episem/stop",
+            "--episem-model names episem/careful and episem/joint",
         ),
         ((CAREFUL, "--episem-name= "), "--episem-name is empty"),
     ],

@@ -121,4 +121,4 @@ def test_help_names_the_defaults(pytester):
     assert "seconds after which a rollout counts as unfinished (default: 600) " in text
     assert "rollouts of one worker side by side (default: 8) " in text
     assert "(default: 12, and 40 of an agent of your own) " in text
-    assert "run N pairs, spread over families, always the same ones --" in text
+    assert "run N pairs, or workflows, spread over families, always the same ones --" in text
