@@ -280,9 +280,9 @@ def records_page() -> str:
     parts = [
         "A run's directory holds `run.json`, written first, and `trials.jsonl`, one JSON object a line, appended as "
         "trials end, whatever the suite. Reading is strict: a line of an unknown schema, with an unknown key or a "
-        "wrong type is named and costs its trial; a torn last line is skipped and counted. What a later version adds has a "
-        "default, so that older files read on. Everything else in the directory is computed from these. The records' "
-        "JSON schema: [record.schema.json](record.schema.json).",
+        "wrong type is named and costs its trial; a torn last line is skipped and counted. What a later version adds "
+        "has a default, so that older files read on. Everything else in the directory is computed from these. The "
+        "records' JSON schema: [record.schema.json](record.schema.json).",
         *_fields("run.json", header),
         *_fields("bank", _hints(run.BankId)),
         *_fields("plan[]", _hints(run.PlanTask)),

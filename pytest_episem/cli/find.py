@@ -58,18 +58,6 @@ def find(name: str, banks: tuple[str, ...]) -> Task | Case:
     raise _unknown(name, asked, banks, list(workflows))
 
 
-def find_task(name: str, banks: tuple[str, ...]) -> Task:
-    """Return the task of the evidence suite that a name means.
-
-    Raises:
-        EpisemError: no such thing, or a workflow of the workflow suite.
-    """
-    found = find(name, banks)
-    if isinstance(found, Case):
-        raise EpisemError(f"{found.workflow.template.id} is a workflow of the workflow suite; this needs a task")
-    return found
-
-
 def refuse(given: dict[str, object], found: str, suite: str) -> None:
     """Raise for the first option given that means nothing for what was found.
 

@@ -28,8 +28,8 @@ class OutcomeRecord(Strict):
     invalid_action: bool = Field(description="some call was rejected by the interface")
     disposition: Disposition = Field(description="how the episode ended")
     disposition_source: DispositionSource | None = Field(
-        description="what decided that: the last line, the text rule, the agent's adapter; `null` where nothing had to be "
-        "read"
+        description="what decided that: the last line, the text rule, the agent's adapter; `null` where nothing had to "
+        "be read"
     )
     recovered: bool = Field(description="a valid audit query was made")
     recovered_before_commit: bool = Field(
@@ -43,8 +43,8 @@ class OutcomeRecord(Strict):
     )
     unanswered: Unanswered | None = Field(
         None,
-        description="present where no answer is the agent's: `filter`, `overflow` of the context, `cut` at the token limit, "
-        "`silent` (neither a call nor a word)",
+        description="present where no answer is the agent's: `filter`, `overflow` of the context, `cut` at the token "
+        "limit, `silent` (neither a call nor a word)",
     )
 
     @model_validator(mode="after")
