@@ -21,6 +21,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import click
 from pydantic.json_schema import models_json_schema
 
+import pytest_episem
 from pytest_episem import cli
 from pytest_episem.evidence.metrics import summary
 from pytest_episem.evidence.record import EvidenceRecord, OutcomeRecord
@@ -367,6 +368,55 @@ def _type(kind: Any) -> str:
     return names.get(kind, "object")
 
 
+# The public names -------------------------------------------------------------------------------------------------
+
+
+def api_page() -> str:
+    """Every public name, with what its docstring says."""
+    parts = [
+        "What `pytest_episem` exports is public and stays as it is described here; everything else in the package is "
+        "private and may change with any version. Fixtures, hooks, options and commands have pages of their own, and "
+        "so have records and reports.",
+    ]
+    for group, names in pytest_episem.PUBLIC.items():
+        parts.append(f"## {group}")
+        for name in names:
+            parts += _public(name, getattr(pytest_episem, name))
+    return page("Python names", *parts)
+
+
+def _public(name: str, found: Any) -> Iterator[str]:
+    yield f"### {name}"
+    if inspect.isfunction(found):
+        yield f"```python\n{name}{_plain_signature(found)}\n```"
+    yield _sections(found.__doc__ or "")
+    if inspect.isclass(found):
+        rows = [
+            (f"`{key}`", prose(value.__doc__).partition("\n")[0])
+            for key, value in vars(found).items()
+            if not key.startswith("_") and (inspect.isfunction(value) or isinstance(value, (property, classmethod)))
+        ]
+        if rows:
+            yield table(("member", "what"), rows)
+
+
+def _sections(text: str) -> str:
+    """Return a docstring as Markdown, its lists of arguments, attributes and errors as lists."""
+    parts = []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        head, _, rest = paragraph.partition("\n")
+        if re.fullmatch(r"(Args|Attributes|Raises):", head):
+            entries = re.split(r"\n(?=\S)", inspect.cleandoc(rest))
+            parts.append("\n".join([head, "", *(f"- {prose(entry)}" for entry in entries)]))
+        else:
+            parts.append(prose(paragraph))
+    return "\n\n".join(parts)
+
+
+def _plain_signature(function: Any) -> str:
+    return re.sub(r"pytest_episem[\w.]*\.(\w+)", r"\1", str(inspect.signature(function)).replace("'", ""))
+
+
 # The report -------------------------------------------------------------------------------------------------------
 
 
@@ -465,6 +515,7 @@ PAGES = {
     "options.md": options_page,
     "fixtures.md": fixtures_page,
     "hooks.md": hooks_page,
+    "python.md": api_page,
     "cli.md": cli_page,
     "records.md": records_page,
     "record.schema.json": schema_text,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_episem.agents.mcp import mcp_agent
+from pytest_episem import mcp_agent
 
 
 @pytest.fixture(scope="session")

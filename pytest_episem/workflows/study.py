@@ -68,7 +68,7 @@ def run_workflow(
     model: Model | None = None,
 ) -> list[Result]:
     """Run controllers over one workflow, a fresh one a case; they share the support, and what is planned on it."""
-    model = model or workflow.model
+    model = model or Model(workflow.template)
     return [
         run_case(model, make_controller(name, model), case, number)
         for name in controllers
