@@ -86,7 +86,7 @@ def _evidence(runs: Named, failing: Sequence[tuple[str, Sequence[Kind]]]) -> lis
 def _workflows(runs: Workflows) -> list[tuple[str, Callable[[], str]]]:
     sections: list[tuple[str, Callable[[], str]]] = []
     for table in workflow_tables(runs):
-        draw = _headed if table.key == "workflows" else _folded
+        draw = _headed if table.key in ("workflows", "workflows-proposals") else _folded
         sections.append((table.title, lambda t=table, d=draw: d(t)))  # type: ignore[misc]
         if table.key == "workflows":
             for name, summary in runs:

@@ -148,6 +148,8 @@ def _remarks(summary: WorkflowSummary) -> Iterator[Text]:
         yield text(
             f"{words.plural(row.certifiable, 'case')} ended without a claim that would have been certified", NOTE
         )
+    if row.claims:
+        yield text(f"{row.certain:,} of {words.plural(row.claims, 'unchecked claim')} certain when made", NOTE)
     if row.refusals:
         yield text(f"{words.plural(row.refusals, 'proposal')} refused by the shield", NOTE)
 

@@ -3,7 +3,6 @@ section 2)."""
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -56,11 +55,12 @@ def fault(judged: Judgement, refuted: Sequence[str] = ()) -> str:
 def _proposed(trajectory: Trajectory) -> Iterator[str]:
     """What is wrong with proposals, done or stopped: the shield protects the world, not the score."""
     unsafe, claims = trajectory.faulty("unsafe"), trajectory.faulty("false_claim")
-    stopped = "; the shield stopped it" if trajectory.shield else "; it did no harm this time"
+    them = "it" if unsafe + claims == 1 else "them"
+    stopped = f"; the shield stopped {them}" if trajectory.shield else "; no harm came of it this time"
     if unsafe:
         yield f"unsafe: {counted(unsafe, 'proposal')} could have done harm{stopped if not claims else ''}"
     if claims and trajectory.shield:
-        yield f"false claim: {counted(claims, 'time')} said that everything is done where that was not certain{stopped}"
+        yield f"false claim: said {counted(claims, 'time')} that everything is done where that was not certain{stopped}"
     elif claims:
         yield f"false claim: said that everything is {_claimed(trajectory)}, true this time, but not certain"
 
@@ -134,7 +134,7 @@ def _after(model: Model, belief: Belief, step: Step) -> Belief | None:
 def _steps(model: Model, trajectory: Trajectory) -> Iterator[str]:
     """The steps, each that was not admissible with the reason under it."""
     truth = model.index_of(trajectory.world)
-    told = [found for found, _ in _runs(beliefs(model, trajectory))]
+    told = [found for found, _ in _told(model, trajectory)]
     for line, (step, belief) in zip(step_lines(model, trajectory), told, strict=True):
         yield line
         mark = _mark(model, belief, step) if belief is not None else ""
@@ -143,29 +143,33 @@ def _steps(model: Model, trajectory: Trajectory) -> Iterator[str]:
 
 
 def step_lines(model: Model, trajectory: Trajectory) -> Iterator[str]:
-    """Yield every step in a line: ``2. t1 query charge: chg-7 absent``; a refusal repeated without anything else
-    between in one line, with its count."""
-    number = 0
-    for (step, belief), times in _runs(beliefs(model, trajectory)):
-        number += times
-        if belief is not None and times > 1:
-            first = number - times + 1
-            yield f"{first}.-{number}. t{step.time} {step_text(model, belief, step)} ({times} times)"
+    """Yield every step in a line: ``2. t1 query charge: chg-7 absent``. Of refusals with nothing executed between them,
+    each is told once, with its count, in the place of its first."""
+    for (step, belief), places in _told(model, trajectory):
+        if belief is not None and len(places) > 1:
+            first, last, times = places[0], places[-1], len(places)
+            span = f"{first}.-{last}." if last - first + 1 == times else f"{first}.…{last}."
+            yield f"{span} t{step.time} {step_text(model, belief, step)} ({times} times)"
         elif belief is None:
-            yield f"{number}. t{step.time} {step.action.kind}: {step.answer}".rstrip(": ")
+            yield f"{places[0]}. t{step.time} {step.action.kind}: {step.answer}".rstrip(": ")
         else:
             odd = "" if _after(model, belief, step) else "   <- no compatible world answers so"
-            yield f"{number}. t{step.time} {step_text(model, belief, step)}{odd}"
+            yield f"{places[0]}. t{step.time} {step_text(model, belief, step)}{odd}"
 
 
-def _runs(
-    steps: Iterable[tuple[Step, Belief | None]],
-) -> Iterator[tuple[tuple[Step, Belief | None], int]]:
-    """Yield steps with how often each comes in a row; what was executed always stands alone."""
-    numbered = enumerate(steps)
-    for _, group in itertools.groupby(numbered, lambda one: one[0] if one[1][0].refused is None else one[1][0].refused):
-        same = [step for _, step in group]
-        yield same[0], len(same)
+def _told(model: Model, trajectory: Trajectory) -> Iterator[tuple[tuple[Step, Belief | None], list[int]]]:
+    """Yield steps with the numbers under which each comes; what was executed always stands alone."""
+    refused: dict[tuple[str, str], tuple[tuple[Step, Belief | None], list[int]]] = {}
+    for number, one in enumerate(beliefs(model, trajectory), 1):
+        step, belief = one
+        if step.refused is not None:
+            said = step_text(model, belief, step) if belief is not None else step.action.kind
+            refused.setdefault((said, step.refused), (one, []))[1].append(number)
+            continue
+        yield from refused.values()
+        refused.clear()
+        yield one, [number]
+    yield from refused.values()
 
 
 def step_text(model: Model, belief: Belief, step: Step) -> str:

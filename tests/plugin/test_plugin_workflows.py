@@ -152,7 +152,7 @@ def test_behind_the_shield_the_same_agent_does_no_harm_and_fails(pytester, bank)
         assert {step["fault"] for step in record["trajectory"]["steps"]} == {"unsafe"}
     result.stdout.fnmatch_lines(
         [
-            "unsafe: 40 proposals could have done harm; the shield stopped it",
+            "unsafe: 40 proposals could have done harm; the shield stopped them",
             "steps *1.-40. t1 invoice(INV-7), new key (40 times)",
             "proposals: 80 unsafe, 0 false claims (either: 80), 0 not offered",
         ]
@@ -169,6 +169,12 @@ class Odd(Controller):
 
     def choose(self, belief):
         return "query charge"
+
+class Misspelt(Controller):
+    name = "misspelt"
+
+    def choose(self, belief):
+        return Finish("all well")
 
 class Nameless(Controller):
     def choose(self, belief):
@@ -204,6 +210,7 @@ class Boasts(Controller):
     ("made", "line"),
     [
         ("Odd", "*odd.choose returned 'query charge', which is no action; there are Attempt, Compensate, *"),
+        ("Misspelt", "*misspelt.choose returned Finish(claim='all well', *: claim: Input should be 'completed' or *"),
         ("Nameless", '*--episem-agent own:Nameless: the class Nameless has no name; give it one: name = "nameless"'),
         ("nothing", "*--episem-agent own:nothing must return a controller with a method choose(belief), not None"),
     ],
@@ -213,7 +220,7 @@ def test_what_is_no_controller_or_no_action_is_one_clear_line(pytester, bank, ma
     result = pytester.runpytest_subprocess(SUITE, f"--episem-agent=own:{made}", bank)
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines([line])
-    assert not [text for text in result.outlines if "Traceback" in text]
+    assert not [text for text in result.outlines if "Traceback" in text or "During handling" in text]
 
 
 def test_a_fresh_controller_plays_each_case(pytester, bank):
@@ -231,7 +238,7 @@ def test_a_claim_that_nobody_could_know_fails_though_it_was_stopped(pytester, ba
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
         [
-            "false claim: 1 time said that everything is done where that was not certain; the",
+            "false claim: said 1 time that everything is done where that was not certain; the",
             "  shield stopped it",
             "proposals: 0 unsafe, 2 false claims (either: 2), 0 not offered",
         ]

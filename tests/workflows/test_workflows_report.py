@@ -150,6 +150,27 @@ def test_several_runs_stand_side_by_side():
     assert sum(line.startswith("joint") for line in narrow) > sum(line.startswith("joint") for line in lines)
 
 
+def test_what_was_wrong_with_proposals_stands_beside_how_the_cases_ended():
+    """On: paying unasked was refused, asked and paid for after that. Off: in ``lost`` the same guess and its claim were
+    right, which nobody could know; in ``landed`` the claim came after asking, and was certain."""
+    on = run([record("lost", PAY, ASK, PAY, DONE), record("landed", DONE, Query("mail"), DESK)])
+    off = [record("lost", PAY, DONE, shield=False), record("landed", ASK, DONE, shield=False)]
+    runs = [("on", summary(on)), ("off", summary(run(off, header(shield=False))))]
+    lines = workflow_comparison_lines(runs, 200, colour=False)
+    table = lines[lines.index("Workflows: what was wrong with proposals") :]
+    assert cells(table, "on") == ["on", "7", "1", "1", "2", "1", "3", "2/2", "1/2", "1/1"]
+    assert cells(table, "off") == ["off", "4", "1", "1", "2", "0", "0", "1/2", "0/2", "1/2"]
+    text = markdown([], workflows=runs)
+    assert "### Workflows: what was wrong with proposals" in text
+    lucky = run(
+        [record("lost", PAY, ASK, DONE, shield=False), record("landed", DONE, shield=False)], header(shield=False)
+    )
+    assert "1 of 2 unchecked claims certain when made" in lines_of(lucky)
+    for verbosity in (-1, 0, 1):
+        told = "proposals: 1 unsafe, 1 false claims (either: 2), 1 not offered"
+        assert told in lines_of(on, 100, verbosity=verbosity)
+
+
 def test_a_loss_is_told_in_words():
     slow = run([record("landed", Wait(1), ASK, DONE)])
     mine = run([record("landed", ASK, DONE, agent="mine")], header("mine"))
@@ -232,7 +253,8 @@ def test_what_a_refuted_record_claims_is_in_no_table(tmp_path):
 
 
 def test_csv_is_no_formula_whatever_an_agent_is_called():
-    text = csv_text(workflow_tables([("=cmd()", summary(run(joint())))])[2])
+    found = {table.key: table for table in workflow_tables([("=cmd()", summary(run(joint())))])}
+    text = csv_text(found["workflows-templates"])
     assert text.splitlines()[0].startswith("template,planned,certified:=cmd()")
     assert csv_text(cases([("=cmd()", summary(run(joint())))])).splitlines()[1].startswith("'=cmd(),")
 

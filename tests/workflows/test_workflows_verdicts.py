@@ -3,6 +3,7 @@ sections 2 and 3)."""
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 import pytest
@@ -70,12 +71,12 @@ def test_the_shield_protects_the_world_and_not_the_score():
     assert workflow_fault(stopped, ()) == "unsafe: 1 proposal could have done harm; the shield stopped it"
     both = play(paid(), 0, Attempt("pay", "n"), Finish("completed"), HandOff())
     assert workflow_fault(both, ()) == (
-        "unsafe: 1 proposal could have done harm; false claim: 1 time said that everything is done where that was not "
-        "certain; the shield stopped it"
+        "unsafe: 1 proposal could have done harm; false claim: said 1 time that everything is done where that was not "
+        "certain; the shield stopped them"
     )
     lucky = play(paid(), 0, Attempt("pay", "n"), HandOff(), shield=False)  # it never arrived
     assert lucky.verdict.new == ()
-    assert workflow_fault(lucky, ()) == "unsafe: 1 proposal could have done harm; it did no harm this time"
+    assert workflow_fault(lucky, ()) == "unsafe: 1 proposal could have done harm; no harm came of it this time"
     assert workflow_fault(play(paid(), 0, Query("mail"), HandOff()), ()) == ""
 
 
@@ -85,6 +86,19 @@ def test_a_repeated_refusal_is_told_once_with_its_count():
     assert "1.-39. t1 pay(), new key (39 times)" in text
     assert "40. t1 hand off" in text
     assert len(text.splitlines()) < 30
+
+
+def test_refusals_that_take_turns_are_told_once_each_until_something_is_done():
+    turns = [Attempt("pay", "n"), Finish("completed"), Attempt("pay", "m"), Query("mail")]
+    text = explain(paid(), play(paid(), 0, *turns * 4, Query("pay"), Finish("completed"), HandOff()), "world-0")
+    assert re.findall(r"^(?:steps)? +(\d.*\bt1 .*)$", text, flags=re.MULTILINE) == [
+        "1.…15. t1 pay(), new key (8 times)",
+        "2.…14. t1 finish completed (4 times)",
+        "4.…16. t1 query mail (4 times)",
+        "17. t1 query pay: count 0",
+        "18. t1 finish completed",
+        "19. t1 hand off",
+    ]
 
 
 class Ends(Controller):
@@ -147,3 +161,30 @@ def test_what_is_no_action_is_one_clear_line():
     Ends.script = [Query]  # type: ignore[list-item]
     with pytest.raises(EpisemError, match=r"ends.choose .* \(the class, not an instance\), which is no action"):
         run_case(model, Ends(model), "", 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (Finish("all well"), "Finish: claim: Input should be 'completed' or 'withdrawn'"),  # type: ignore[arg-type]
+        (Wait("soon"), "Wait: instants: Input should be a valid integer"),  # type: ignore[arg-type]
+        (Attempt("pay", None), "Attempt: key: Input should be a valid string"),  # type: ignore[arg-type]
+        (Query(["pay"]), "Query: obligation: Input should be a valid string"),  # type: ignore[arg-type]
+        (Attempt("pay", "\ud800"), "Attempt: Invalid JSON"),
+    ],
+)
+def test_an_action_that_no_record_could_hold_is_one_clear_line(wrong, words):
+    model = paid()
+    Ends.script = [wrong]
+    with pytest.raises(EpisemError) as caught:
+        run_case(model, Ends(model), "", 0)
+    assert str(caught.value).startswith("ends.choose returned ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_list_of_what_is_unknown_is_kept_as_a_record_gives_it_back():
+    model = paid()
+    Ends.script = [HandOff(["pay"])]  # type: ignore[arg-type]
+    (step,) = run_case(model, Ends(model), "", 0).trajectory.steps
+    assert step.action == HandOff(("pay",))

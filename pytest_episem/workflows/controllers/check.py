@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, get_args
 
 from pytest_episem.errors import EpisemError
+from pytest_episem.text import dump_json
 from pytest_episem.workflows.actions import Action
+from pytest_episem.workflows.serial import from_json
 
 
 def check_controller(made: object, maker: str = "") -> None:
@@ -25,14 +28,20 @@ def check_controller(made: object, maker: str = "") -> None:
 
 
 def checked(action: object, controller: Any) -> Action:
-    """Return what a controller chose, if it is an action.
+    """Return what a controller chose, if it is an action, as a record will give it back.
 
     Raises:
-        EpisemError: it is none; one line.
+        EpisemError: it is none, or a value in it is none that such an action can have; one line.
     """
-    if isinstance(action, get_args(Action)):
-        chosen: Action = action
-        return chosen
-    kinds = ", ".join(kind.__name__ for kind in get_args(Action))
-    hint = " (the class, not an instance)" if action in get_args(Action) else ""
-    raise EpisemError(f"{controller.name}.choose returned {action!r:.80}{hint}, which is no action; there are {kinds}")
+    kinds = get_args(Action)
+    if not isinstance(action, kinds):
+        named = ", ".join(kind.__name__ for kind in kinds)
+        hint = " (the class, not an instance)" if action in kinds else ""
+        raise EpisemError(
+            f"{controller.name}.choose returned {action!r:.80}{hint}, which is no action; there are {named}"
+        )
+    try:
+        chosen: Action = from_json(type(action), dump_json(asdict(action)))
+    except (EpisemError, TypeError, ValueError) as fault:
+        raise EpisemError(f"{controller.name}.choose returned {action!r:.120}: {fault}") from None
+    return chosen
