@@ -9,10 +9,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_episem.workflows.records import WorkflowRecord, record_of, workflow_from_json, workflow_to_json
-from workflow_runs import ASK, BANK, DESK, DONE, JOINT, LANDED, MODEL, PAY, STOP, WORK, header, joint, record, run
+from workflow_runs import (
+    ASK,
+    BANK,
+    DESK,
+    DONE,
+    JOINT,
+    LANDED,
+    MODEL,
+    PAY,
+    STOP,
+    WORK,
+    altered,
+    header,
+    joint,
+    record,
+    run,
+    with_faults,
+)
 
 from pytest_episem.errors import EpisemError, UnknownName
+from pytest_episem.runs.record import trial_from_json, trial_to_json
 from pytest_episem.runs.run import BankId
 from pytest_episem.workflows.actions import Attempt, Query, Revalidate, Step, Wait
 from pytest_episem.workflows.adjudicator import disagreements
@@ -20,28 +37,30 @@ from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import case_number
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.study import Result
+from pytest_episem.workflows.trial import Trial
 from pytest_episem.workflows.verdict import Verdict
 from pytest_episem.workflows.world import Fate
 
 
-def refuted(one: WorkflowRecord, **plan: Any) -> str:
+def refuted(one: Trial, **plan: Any) -> str:
     (found,) = judge(run([one], header(**plan)), [BANK])
     assert found.replayed
     return "; ".join(found.refuted)
 
 
-def altered(one: WorkflowRecord, **changes: Any) -> WorkflowRecord:
-    return replace(one, trajectory=replace(one.trajectory, **changes))
+def moved(one: Trial, **changes: Any) -> Trial:
+    """The same trial as that of another case."""
+    return replace(one, condition=replace(one.condition, **changes))
 
 
-def with_step(one: WorkflowRecord, place: int, **changes: Any) -> WorkflowRecord:
-    steps = list(one.trajectory.steps)
+def with_step(one: Trial, place: int, **changes: Any) -> Trial:
+    steps = list(one.judged.trajectory.steps)
     steps[place] = replace(steps[place], **changes)
     return altered(one, steps=tuple(steps))
 
 
-def with_verdict(one: WorkflowRecord, **changes: Any) -> WorkflowRecord:
-    return altered(one, verdict=replace(one.trajectory.verdict, **changes))
+def with_verdict(one: Trial, **changes: Any) -> Trial:
+    return altered(one, verdict=replace(one.judged.trajectory.verdict, **changes))
 
 
 def test_honest_records_stand():
@@ -51,8 +70,8 @@ def test_honest_records_stand():
 
 
 def test_every_record_of_every_controller_stands(bank: WorkflowBank, over_assignments: list[Result]):
-    records = [record_of(r, "r", JOINT, r.template.split("/")[0]) for r in over_assignments if r.controller == "joint"]
-    about = header(planned=[r.id for r in records], bank=BankId(bank.name, bank.version, bank.hash))
+    records = [r.trial for r in over_assignments if r.controller == "joint"]
+    about = header(planned=[one.condition.path for one in records], bank=BankId(bank.name, bank.version, bank.hash))
     found = judge(run(records, about), [BANK, bank])
     assert len(found) > 50
     assert [one.refuted for one in found] == [()] * len(found)
@@ -65,18 +84,15 @@ def test_a_hand_off_altered_to_look_certified_is_refuted():
     in ``lost`` nothing is paid."""
     one = record("landed", DESK)
     verdict = Verdict("completed", True, True, (), (), 0, 0, 0)
-    forged = replace(
-        one,
-        trajectory=replace(one.trajectory, steps=(Step(1, DONE),), verdict=verdict, certifiable=False),
-    )
-    assert disagreements(WORK, forged.trajectory) == []
+    forged = altered(one, steps=(Step(1, DONE),), verdict=verdict, certifiable=False)
+    assert disagreements(WORK, forged.judged.trajectory) == []
     assert refuted(forged) == ("step 1: executed at 1 for 0 with the answer '', replayed refused at 1 as false claim")
 
 
 def test_giving_up_altered_to_look_like_all_that_could_be_had_is_refuted():
     for end in (DESK, STOP):
         one = record("lost", end)
-        assert one.trajectory.given_up
+        assert one.judged.trajectory.given_up
         assert refuted(altered(one, given_up=False)) == "given_up False, replayed True"
 
 
@@ -104,16 +120,16 @@ LOST = record("lost", ASK, PAY, DONE)
         (altered(LOST, certifiable=True), "certifiable True, replayed False"),
         (altered(LOST, given_up=True), "given_up True, replayed False"),
         (altered(LOST, refused=3), "refused 3, replayed 0"),
-        (altered(LOST, steps=LOST.trajectory.steps[:-1]), "it has no end"),
+        (altered(LOST, steps=LOST.judged.trajectory.steps[:-1]), "it has no end"),
         (altered(LOST, steps=()), "it has no end"),
-        (altered(LOST, steps=(*LOST.trajectory.steps, Step(1, DONE))), "step 4 comes after the end"),
-        (altered(LOST, world=record("landed", DESK).trajectory.world), "its hidden truth is not that of the case"),
-        (replace(LOST, case="landed"), "its hidden truth is not that of the case"),
-        (replace(LOST, case="world-2"), "'world-2' is no case of this template"),
-        (replace(LOST, case="world-²"), "is no case of this template"),
-        (replace(LOST, faults=("the agent cheated",)), "found when it was recorded: the agent cheated"),
+        (altered(LOST, steps=(*LOST.judged.trajectory.steps, Step(1, DONE))), "step 4 comes after the end"),
+        (altered(LOST, world=MODEL.worlds[LANDED]), "its hidden truth is not that of the case"),
+        (moved(LOST, case="landed"), "its hidden truth is not that of the case"),
+        (moved(LOST, case="world-2"), "'world-2' is no case of this template"),
+        (moved(LOST, case="world-²"), "is no case of this template"),
+        (with_faults(LOST, "the agent cheated"), "found when it was recorded: the agent cheated"),
         (altered(LOST, shield=False), "recorded with the shield off, the run has it on"),
-        (replace(altered(LOST, template="some/other"), template="other"), "the bank has no such template"),
+        (moved(altered(LOST, template="some/other"), task="some/other"), "the bank has no such template"),
     ],
 )  # fmt: skip
 def test_an_altered_record_is_refuted(forged, words):
@@ -121,17 +137,13 @@ def test_an_altered_record_is_refuted(forged, words):
 
 
 def test_a_world_is_a_case_too():
-    number = next(
-        n for n, w in enumerate(("landed", "lost")) if record(w, DESK).trajectory.world == LOST.trajectory.world
-    )
-    names = {refuted(replace(LOST, case=f"world-{n}"), planned=[f"some/work/world-{n}"]) for n in (0, 1)}
+    names = {refuted(moved(LOST, case=f"world-{n}"), planned=[f"some/work/world-{n}"]) for n in (0, 1)}
     assert names == {"", "its hidden truth is not that of the case"}
-    assert number in (0, 1)
 
 
 def test_the_words_of_a_refusal_may_change():
     one = record("lost", PAY, ASK, PAY, DONE)
-    assert one.trajectory.steps[0].refused
+    assert one.judged.trajectory.steps[0].refused
     assert refuted(with_step(one, 0, refused="said otherwise in another version")) == ""
 
 
@@ -139,7 +151,7 @@ def test_without_its_bank_nothing_is_replayed_and_what_is_told_counts():
     for banks in ([], [replace(BANK, hash="other")]):
         (found,) = judge(run([with_verdict(LOST, fee=0)]), banks)
         assert (found.refuted, found.replayed) == ((), False)
-    (found,) = judge(run([replace(LOST, faults=("odd",))]), [])
+    (found,) = judge(run([with_faults(LOST, "odd")]), [])
     assert found.refuted == ("found when it was recorded: odd",)
 
 
@@ -151,29 +163,29 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [leaf for key, item in parts for leaf in leaves(item, (*path, key))]
 
 
-DOCUMENT = json.loads(workflow_to_json(record("lost", PAY, ASK, PAY, DONE)))
+DOCUMENT = json.loads(trial_to_json(record("lost", PAY, ASK, PAY, DONE), "run-1", JOINT))
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 2), st.integers(), st.text(), st.sampled_from(["pay", "lost", "landed"]),
     st.sampled_from([[], {}, ["pay"], {"kind": "stop"}]),
 )  # fmt: skip
 
 
-@given(st.sampled_from(leaves(DOCUMENT["trajectory"])), VALUES)
+@given(st.sampled_from(leaves(DOCUMENT["outcome"]["trajectory"])), VALUES)
 def test_whatever_is_altered_is_refused_or_refuted(path, value):
     """All but the words of a refusal; and other proposals may make another record that is true."""
     document = json.loads(json.dumps(DOCUMENT))
-    place = document["trajectory"]
+    place = document["outcome"]["trajectory"]
     for key in path[:-1]:
         place = place[key]
     before = place[path[-1]]
     place[path[-1]] = value
     try:
-        one = workflow_from_json(json.dumps(document))
+        one = trial_from_json(json.dumps(document))
     except EpisemError:
         return
     (found,) = judge(run([one]), [BANK])
     words = path[-1] == "refused" and isinstance(before, str)
-    if "action" not in path and not words and one != workflow_from_json(json.dumps(DOCUMENT)):
+    if "action" not in path and not words and one != trial_from_json(json.dumps(DOCUMENT)):
         assert found.refuted
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,15 +11,20 @@ from workflow_builders import contract, past, play, template, world_with
 from pytest_episem.workflows.actions import Attempt, Compensate, Finish, HandOff, Query, Stop, Wait
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import WorkflowBank
-from pytest_episem.workflows.explain import explain, workflow_fault
+from pytest_episem.workflows.explain import explain, fault
 from pytest_episem.workflows.model import CompensationTerms, Obligation, PastRequest, QueryTerms
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.verdict import Trajectory
 from pytest_episem.workflows.words import fates_text, listed
 from pytest_episem.workflows.world import Fate
 
 ASKED = QueryTerms(scope="state", authority="authoritative", lag=0)
 COUNT = CompensationTerms(attempts="settle", response="final", arrival=0, commit_bound=0)
+
+
+def told(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str] = ()) -> str:
+    return explain(model, Judgement(trajectory, tuple(disagreements(model.template, trajectory))), case, banks)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +41,7 @@ def charged_twice(chain: Model, bank: WorkflowBank) -> Trajectory:
 
 def test_a_charge_sent_twice_reads_as_a_timeline(chain, charged_twice):
     """Three of the six fates (effect at 0, 1, 2) are harmed by a second charge; nothing is done of the receipt."""
-    assert explain(chain, charged_twice, "landed").splitlines() == [
+    assert told(chain, charged_twice, "landed").splitlines() == [
         "new violation: charge done twice, at t1",
         "case       finance/billing-chain/landed; deadline t6, shield off",
         "approved   invoice(INV-7); charge(INV-7) after invoice; receipt(INV-7) after",
@@ -65,13 +71,13 @@ def test_a_charge_sent_twice_reads_as_a_timeline(chain, charged_twice):
 
 
 def test_the_command_names_the_banks_that_the_run_was_told_of(chain, charged_twice):
-    text = explain(chain, charged_twice, "landed", ["shipped", "my banks"])
+    text = told(chain, charged_twice, "landed", ["shipped", "my banks"])
     assert text.endswith("episem show finance/billing-chain --case landed --bank shipped --bank 'my banks'")
 
 
 def test_a_refused_proposal_says_why_and_was_not_executed(chain, bank):
     landed = chain.index_of(bank.workflow("finance/billing-chain").assignments["landed"])
-    text = explain(chain, play(chain, landed, Attempt("charge", "mine"), HandOff(("charge",))), "landed")
+    text = told(chain, play(chain, landed, Attempt("charge", "mine"), HandOff(("charge",))), "landed")
     assert "1. t1 charge(INV-7), new key\n              refused, not executed: harmful in 3 of 6 fates." in text
     assert "2. t1 hand off\n" in text
     assert text.startswith("unsafe: 1 proposal could have done harm; the shield stopped it\n")
@@ -81,20 +87,20 @@ def test_a_refused_proposal_says_why_and_was_not_executed(chain, bank):
 def test_worlds_rule_out_as_answers_come(chain, bank):
     """After the answer that the key is absent nothing can be in flight, so the same attempt is no longer marked."""
     lost = chain.index_of(bank.workflow("finance/billing-chain").assignments["lost"])
-    text = explain(chain, play(chain, lost, Query("charge"), Attempt("charge", "mine"), Stop()), "lost")
+    text = told(chain, play(chain, lost, Query("charge"), Attempt("charge", "mine"), Stop()), "lost")
     assert "not admissible" not in text
     assert "1. t1 query charge: chg-7 absent\n           2. t1 charge(INV-7), new key: settled at 1 (fee 3)\n" in text
 
 
 def test_what_counts_as_a_fault(chain, bank, charged_twice):
     lost = chain.index_of(bank.workflow("finance/billing-chain").assignments["lost"])
-    assert workflow_fault(play(chain, lost, HandOff()), ()) == ""
-    assert workflow_fault(play(chain, lost, Stop()), ()) == ""
-    assert workflow_fault(play(chain, lost, Wait(5), Query("charge")), ()) == ""  # the deadline: unknown
+    assert fault(Judgement(play(chain, lost, HandOff()))) == ""
+    assert fault(Judgement(play(chain, lost, Stop()))) == ""
+    assert fault(Judgement(play(chain, lost, Wait(5), Query("charge")))) == ""  # the deadline: unknown
     false = play(chain, lost, Finish("completed"), shield=False)
-    assert workflow_fault(false, ()) == "false claim: said that everything is completed, and it is not"
-    assert workflow_fault(charged_twice, ()) == "new violation: charge done twice, at t1"
-    assert workflow_fault(charged_twice, ("step 1: answer 'x'",)).startswith(
+    assert fault(Judgement(false)) == "false claim: said that everything is completed, and it is not"
+    assert fault(Judgement(charged_twice)) == "new violation: charge done twice, at t1"
+    assert fault(Judgement(charged_twice), ("step 1: answer 'x'",)).startswith(
         "refuted: the record does not stand; step 1"
     )
 
@@ -104,14 +110,12 @@ def test_a_claim_that_is_true_by_luck_is_told_from_knowledge():
     model = Model(template({"pay": contract()}, [past("pay")]))
     luck = play(model, world_with(model, pay1=Fate("effective", 0, 0)), Finish("completed"), shield=False)
     assert (luck.verdict.claim_holds, luck.certified_claim) == (True, False)
-    assert workflow_fault(luck, ()) == (
-        "false claim: said that everything is completed, true this time, but not certain"
-    )
+    assert fault(Judgement(luck)) == ("false claim: said that everything is completed, true this time, but not certain")
     known = Model(template({"pay": contract()}, [past("pay", "settled", at=0)]))
     assert play(known, 0, Finish("completed"), shield=False).certified_claim is True
     assert play(known, 0, HandOff(), shield=False).certified_claim is None
     assert "not certified: the goal is missed in 1 of 2 fates. Not certain: pay." in " ".join(
-        explain(model, luck, "world-1").split()
+        told(model, luck, "world-1").split()
     )
 
 
@@ -119,13 +123,13 @@ def test_every_kind_of_harm_is_told_where_it_stands_in_the_ledger():
     contracts = {"book": contract(compensation=COUNT), "mail": contract()}
     model = Model(template(contracts, [past("book")], after={"mail": ("book",)}))
     never, there = (world_with(model, book1=fate) for fate in (Fate("never_arrived"), Fate("effective", 0, 0)))
-    early = explain(model, play(model, never, Attempt("mail", "m"), Stop(), shield=False), "world-0")
+    early = told(model, play(model, never, Attempt("mail", "m"), Stop(), shield=False), "world-0")
     assert "t1 mail by the recovery's step 1   <- mailed before book" in early
     assert early.startswith("new violation: mail done before what it depends on, at t1")
-    nothing = explain(model, play(model, never, Compensate("book", "u"), Stop(), shield=False), "world-0")
+    nothing = told(model, play(model, never, Compensate("book", "u"), Stop(), shield=False), "world-0")
     assert "t1 book undone where there was nothing to undo, by the recovery's step 1" in " ".join(nothing.split())
     under = play(model, there, Attempt("mail", "m"), Compensate("book", "u"), Stop(), shield=False)
-    text = explain(model, under, "world-1")
+    text = told(model, under, "world-1")
     assert "t0 book by k-book, undone at t1" in text
     assert "t1 book undone while something needs it, by the recovery's step 2" in text
 
@@ -133,7 +137,7 @@ def test_every_kind_of_harm_is_told_where_it_stands_in_the_ledger():
 def test_a_record_that_does_not_stand_is_told_as_far_as_it_goes(chain, charged_twice):
     first = replace(charged_twice.steps[0], answer="settled at 4")
     forged = replace(charged_twice, steps=(first, *charged_twice.steps[1:]))
-    text = explain(chain, forged, "landed")
+    text = told(chain, forged, "landed")
     assert text.startswith("refuted: the record does not stand; step 1: answer 'settled at 4'")
     assert "1. t1 charge(INV-7), new key: settled at 4 (fee 3) <- no compatible world answers so" in " ".join(
         text.split()
@@ -145,7 +149,7 @@ def test_a_record_that_does_not_stand_is_told_as_far_as_it_goes(chain, charged_t
 def test_no_text_of_a_bank_or_a_record_reaches_a_terminal_raw(chain, charged_twice):
     obligations = {**chain.template.obligations, "charge": Obligation(op="cards.charge", args={"id": "I\x1b[31m\n7"})}
     model = Model(replace(chain.template, obligations=obligations))
-    text = explain(model, charged_twice, "landed")
+    text = told(model, charged_twice, "landed")
     assert "\x1b" not in text
     assert all(line.isprintable() for line in text.splitlines())
 
@@ -153,7 +157,7 @@ def test_no_text_of_a_bank_or_a_record_reaches_a_terminal_raw(chain, charged_twi
 def test_every_text_of_the_shipped_bank_fits_80_columns(over_assignments, bank):
     models = {name: Model(workflow.template) for name, workflow in bank.workflows.items()}
     for result in over_assignments:
-        text = explain(models[result.template], result.trajectory, result.case)
+        text = told(models[result.template], result.trajectory, result.case)
         assert max(map(len, text.splitlines())) <= 80
         assert "not admissible" not in text
         assert text.startswith("gave up: " if result.trajectory.given_up else "no fault: ")
@@ -167,7 +171,7 @@ def test_a_batch_and_a_copy_of_unknown_age_in_words(bank):
         batch.template, fates
     )
     storefront = Model(bank.workflow("commerce/replica-storefront").template)
-    text = explain(storefront, play(storefront, 0, Stop()), "world-0")
+    text = told(storefront, play(storefront, 0, Stop()), "world-0")
     assert "what a query shows, orders.create: of any age" in text
 
 
@@ -192,5 +196,5 @@ def test_a_past_request_that_undid_something_is_told_so():
         PastRequest(id="u1", does=("route",), key="u", sent=0, answer="timeout", undoes=True),
     ]
     model = Model(template({"route": contract(query=ASKED, compensation=COUNT)}, history))
-    text = explain(model, play(model, 0, Stop()), "world-0")
+    text = told(model, play(model, 0, Stop()), "world-0")
     assert "t0 undo route(), key u: no answer (timeout)" in text

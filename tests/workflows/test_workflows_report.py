@@ -13,8 +13,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from pytest_episem.workflows.run_dir import WorkflowRun
-from workflow_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, STOP, header, joint, record, run
+from workflow_runs import ASK, BANK, DESK, DONE, HOSTILE, JOINT, PAY, RULES, STOP, altered, header, joint, record, run
 
 from pytest_episem.report.csv_files import csv_text
 from pytest_episem.report.markdown import LIMIT, markdown
@@ -29,35 +28,36 @@ from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.summary import summarize_workflows
 
 
-def summary(found: WorkflowRun, banks=(BANK,)):
+def summary(found: Run, banks=(BANK,)):
     return summarize_workflows(found, judge(found, banks))
 
 
-def rules() -> WorkflowRun:
-    records = [record("landed", Wait(1), ASK, DONE, agent=RULES), record("lost", DESK, agent=RULES)]
+def rules() -> Run:
+    records = [record("landed", Wait(1), ASK, DONE), record("lost", DESK)]
     return run(records, header(RULES))
 
 
-def rash() -> WorkflowRun:
+def rash() -> Run:
     """With the shield off: paid twice in ``landed``, claimed what is false in ``lost``, and a third case not there."""
     records = [record("landed", PAY, DONE, shield=False), record("lost", DONE, shield=False)]
     return run(records, header(shield=False, planned=[*header().workflows.planned, "some/work/gone"]))
 
 
-def forged() -> WorkflowRun:
+def forged() -> Run:
     """A hand-off altered to look certified."""
     one = record("landed", DESK)
-    steps = (replace(one.trajectory.steps[0], action=DONE),)
-    verdict = replace(one.trajectory.verdict, terminal="completed", claim_holds=True, actions=0)
-    return run([replace(one, trajectory=replace(one.trajectory, steps=steps, verdict=verdict)), joint()[1]])
+    told = one.judged.trajectory
+    steps = (replace(told.steps[0], action=DONE),)
+    verdict = replace(told.verdict, terminal="completed", claim_holds=True, actions=0)
+    return run([altered(one, steps=steps, verdict=verdict), joint()[1]])
 
 
-def hostile() -> WorkflowRun:
+def hostile() -> Run:
     about = replace(header(HOSTILE), run=HOSTILE, started=HOSTILE, plugin_version=HOSTILE)
     plan = replace(about.workflows, bank=replace(about.workflows.bank, name=HOSTILE, version=HOSTILE))
     records = [
-        record("landed", ASK, DONE, agent=HOSTILE, faults=(HOSTILE,)),
-        record("lost", PAY, ASK, Attempt("pay", HOSTILE), DONE, agent=HOSTILE),
+        record("landed", ASK, DONE, faults=(HOSTILE,)),
+        record("lost", PAY, ASK, Attempt("pay", HOSTILE), DONE),
     ]
     return run(records, replace(about, workflows=plan))
 
@@ -113,7 +113,7 @@ def test_quiet_is_what_matters_and_verbose_is_every_table():
 def test_an_incomplete_run_says_so_in_every_verbosity_and_names_what_is_missing():
     for verbosity in (-1, 0, 1):
         assert "INCOMPLETE 1 of 3 cases without a record: some/work/gone" in lines_of(rash(), 100, verbosity=verbosity)
-    torn = replace(run(joint()[:1]), torn=True)
+    torn = run(joint()[:1], torn=True)
     line = "INCOMPLETE 1 of 2 cases without a record: some/work/lost; a torn last record was skipped"
     assert line in lines_of(torn, 100)
     many = header(planned=[f"some/work/world-{n}" for n in range(9)], cases="worlds")
@@ -173,7 +173,7 @@ def test_what_was_wrong_with_proposals_stands_beside_how_the_cases_ended():
 
 def test_a_loss_is_told_in_words():
     slow = run([record("landed", Wait(1), ASK, DONE)])
-    mine = run([record("landed", ASK, DONE, agent="mine")], header("mine"))
+    mine = run([record("landed", ASK, DONE)], header("mine"))
     lines = workflow_comparison_lines([("joint", summary(slow)), ("mine", summary(mine))], 100, colour=False)
     place = lines.index("some/work/landed: joint certified, fee 1, 2 actions, 1 instant")
     assert lines[place + 1] == "  mine certified, fee 1, 1 action, 0 instants"
@@ -205,8 +205,7 @@ def test_endings_in_words():
 
 
 def written(tmp_path, *found, banks=(BANK,), formats=("json", "md", "html", "csv")):
-    runs = [Run(one.header, {}) for one in found]
-    return write_runs(runs, tmp_path, [], formats=formats, workflows=list(found), workflow_banks=list(banks))
+    return write_runs(found, tmp_path, [], formats=formats, workflow_banks=list(banks))
 
 
 def test_report_json_of_one_run(tmp_path):

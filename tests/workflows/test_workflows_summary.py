@@ -10,7 +10,22 @@ import json
 from dataclasses import replace
 
 import pytest
-from workflow_runs import ASK, BANK, DESK, DONE, JOINT, PAY, RULES, STOP, header, joint, record, run
+from workflow_runs import (
+    ASK,
+    BANK,
+    DESK,
+    DONE,
+    JOINT,
+    PAY,
+    RULES,
+    STOP,
+    altered,
+    header,
+    joint,
+    record,
+    run,
+    with_faults,
+)
 
 from pytest_episem.workflows.actions import Wait
 from pytest_episem.workflows.check import judge
@@ -29,7 +44,7 @@ from pytest_episem.workflows.summary import (
 
 
 def rules():
-    about = {"agent": RULES, "selection": (0.001,), "seconds": 0.002, "nodes": 0}
+    about = {"selection": (0.001,), "seconds": 0.002, "nodes": 0}
     return [record("landed", Wait(1), ASK, DONE, **about), record("lost", DESK, **about)]
 
 
@@ -174,9 +189,9 @@ def test_cut_offs_fall_backs_and_nodes_are_sums():
 def test_a_certified_withdrawal_is_counted_as_one_and_as_no_completion():
     """Totals over what records say of themselves: both cases withdrawn, the second found at fault."""
     one = record("landed", DESK)
-    verdict = replace(one.trajectory.verdict, terminal="withdrawn", goal=False, claim_holds=True)
-    withdrawn = replace(one, trajectory=replace(one.trajectory, verdict=verdict))
-    row = table([withdrawn, replace(withdrawn, faults=("odd",))])[JOINT]
+    verdict = replace(one.judged.trajectory.verdict, terminal="withdrawn", goal=False, claim_holds=True)
+    withdrawn = altered(one, verdict=verdict)
+    row = table([(JOINT, withdrawn), (JOINT, with_faults(withdrawn, "odd"))])[JOINT]
     assert counts(row) == {"runs": 2, "withdrawn": 1, "actions": 1, "refuted": 1}
 
 
@@ -191,7 +206,7 @@ def test_savings_of_joint_planning_by_hand():
 
 
 def test_the_break_even_is_extra_seconds_a_saved_unit_of_fee():
-    dearer = [record("landed", ASK, ASK, ASK, DONE, agent=RULES, selection=(0.01,) * 4), rules()[1]]
+    dearer = [record("landed", ASK, ASK, ASK, DONE, selection=(0.01,) * 4), rules()[1]]
     found = savings([("joint", summary(joint()[:1])), ("rules", summary(dearer, header(RULES)))])[0]
     assert (found.cases, found.fee, found.actions) == (1, 2, 2)
     assert (found.seconds, found.break_even) == (pytest.approx(0), None)
@@ -201,20 +216,20 @@ def test_the_break_even_is_extra_seconds_a_saved_unit_of_fee():
 
 
 def test_the_break_even_of_one_unit_of_fee():
-    dearer = [record("landed", ASK, ASK, DONE, agent=RULES, selection=(0.01,))]
+    dearer = [record("landed", ASK, ASK, DONE, selection=(0.01,))]
     found = savings([("joint", summary(joint()[:1])), ("rules", summary(dearer, header(RULES)))])[0]
     assert (found.fee, found.seconds, found.break_even) == (1, pytest.approx(0.03), pytest.approx(0.03))
 
 
 def test_savings_are_those_beside_the_capability_rules_whatever_else_was_run():
     ours, theirs = both()
-    other = ("mine", summary([record("landed", ASK, ASK, ASK, DONE, agent="mine")], header("mine")))
+    other = ("mine", summary([record("landed", ASK, ASK, ASK, DONE)], header("mine")))
     assert savings([ours, other, theirs]) == savings([ours, theirs])
     assert savings([ours, other]) == []
 
 
 def test_savings_leave_refuted_and_missing_cases_out():
-    odd = [rules()[0], record("lost", DESK, agent=RULES, faults=("odd",))]
+    odd = [rules()[0], record("lost", DESK, faults=("odd",))]
     one = savings([("joint", summary(joint())), ("rules", summary(odd, header(RULES)))])[0]
     assert (one.planned, one.cases, one.alike, one.fee, one.actions) == (2, 1, 1, 0, 1)
 
@@ -235,7 +250,7 @@ def test_losses_are_single_cases_in_which_another_does_better():
     """In ``landed`` stop ends unknown with the goal reached: worse, whatever it costs; rules take longer. Only where
     another is certified for less, joint loses."""
     slow = [record("landed", Wait(1), ASK, DONE), record("lost", ASK, ASK, PAY, DONE)]
-    quick = [record("landed", ASK, DONE, agent="mine"), record("lost", STOP, agent="mine")]
+    quick = [record("landed", ASK, DONE), record("lost", STOP)]
     found = losses([("joint", summary(slow)), ("mine", summary(quick, header("mine")))])
     assert [(loss.case, loss.other, loss.cost, loss.joint) for loss in found] == [
         ("some/work/landed", "mine", (0, 0, 0, 0, 1, 1, 0), (0, 0, 0, 0, 1, 2, 1))
@@ -251,12 +266,12 @@ def test_losses_are_single_cases_in_which_another_does_better():
 
 def test_a_refuted_record_wins_nothing():
     slow = [record("landed", Wait(1), ASK, DONE)]
-    forged = [record("landed", ASK, DONE, agent="mine", faults=("odd",))]
+    forged = [record("landed", ASK, DONE, faults=("odd",))]
     assert losses([("joint", summary(slow)), ("mine", summary(forged, header("mine")))]) == []
 
 
 def test_the_planner_s_vector():
-    verdicts = [r.trajectory.verdict for r in (*joint(), *rules(), record("lost", STOP))]
+    verdicts = [r.judged.trajectory.verdict for r in (*joint(), *rules(), record("lost", STOP))]
     assert [cost(v) for v in verdicts] == [
         (0, 0, 0, 0, 1, 1, 0),
         (0, 0, 0, 0, 3, 2, 0),
@@ -276,7 +291,7 @@ def test_only_runs_on_the_same_terms_are_compared():
 
 
 def test_totals_of_records_that_nobody_judges_again():
-    rows = table([*joint(), *rules()])
+    rows = table([*((JOINT, one) for one in joint()), *((RULES, one) for one in rules())])
     assert list(rows) == [JOINT, RULES]
     assert counts(rows[JOINT]) == {"runs": 2, "certified": 2, "goal": 2, "fee": 4, "actions": 3}
 

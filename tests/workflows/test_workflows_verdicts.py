@@ -14,11 +14,12 @@ from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish,
 from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.controllers import Controller
 from pytest_episem.workflows.controllers.joint import Joint
-from pytest_episem.workflows.explain import explain, workflow_fault
+from pytest_episem.workflows.explain import explain, fault
 from pytest_episem.workflows.model import CompensationTerms, QueryTerms
 from pytest_episem.workflows.shield import fault_of
 from pytest_episem.workflows.study import run_case
 from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.trial import Judgement
 
 COUNT = QueryTerms(scope="state", authority="authoritative", lag=0)
 UNDO = CompensationTerms(attempts="settle", response="final", arrival=0, commit_bound=0, until=3)
@@ -68,20 +69,20 @@ def test_a_refusal_uses_a_turn_and_its_kind_is_recorded_with_the_shield_on_and_o
 
 def test_the_shield_protects_the_world_and_not_the_score():
     stopped = play(paid(), 0, Attempt("pay", "n"), HandOff())
-    assert workflow_fault(stopped, ()) == "unsafe: 1 proposal could have done harm; the shield stopped it"
+    assert fault(Judgement(stopped)) == "unsafe: 1 proposal could have done harm; the shield stopped it"
     both = play(paid(), 0, Attempt("pay", "n"), Finish("completed"), HandOff())
-    assert workflow_fault(both, ()) == (
+    assert fault(Judgement(both)) == (
         "unsafe: 1 proposal could have done harm; false claim: said 1 time that everything is done where that was not "
         "certain; the shield stopped them"
     )
     lucky = play(paid(), 0, Attempt("pay", "n"), HandOff(), shield=False)  # it never arrived
     assert lucky.verdict.new == ()
-    assert workflow_fault(lucky, ()) == "unsafe: 1 proposal could have done harm; no harm came of it this time"
-    assert workflow_fault(play(paid(), 0, Query("mail"), HandOff()), ()) == ""
+    assert fault(Judgement(lucky)) == "unsafe: 1 proposal could have done harm; no harm came of it this time"
+    assert fault(Judgement(play(paid(), 0, Query("mail"), HandOff()))) == ""
 
 
 def test_a_repeated_refusal_is_told_once_with_its_count():
-    text = explain(paid(), play(paid(), 0, *[Attempt("pay", "n")] * 39, HandOff()), "world-0")
+    text = explain(paid(), Judgement(play(paid(), 0, *[Attempt("pay", "n")] * 39, HandOff())), "world-0")
     assert text.count("harmful in") == 1
     assert "1.-39. t1 pay(), new key (39 times)" in text
     assert "40. t1 hand off" in text
@@ -90,7 +91,9 @@ def test_a_repeated_refusal_is_told_once_with_its_count():
 
 def test_refusals_that_take_turns_are_told_once_each_until_something_is_done():
     turns = [Attempt("pay", "n"), Finish("completed"), Attempt("pay", "m"), Query("mail")]
-    text = explain(paid(), play(paid(), 0, *turns * 4, Query("pay"), Finish("completed"), HandOff()), "world-0")
+    text = explain(
+        paid(), Judgement(play(paid(), 0, *turns * 4, Query("pay"), Finish("completed"), HandOff())), "world-0"
+    )
     assert re.findall(r"^(?:steps)? +(\d.*\bt1 .*)$", text, flags=re.MULTILINE) == [
         "1.…15. t1 pay(), new key (8 times)",
         "2.…14. t1 finish completed (4 times)",

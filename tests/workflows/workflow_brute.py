@@ -66,6 +66,7 @@ def unbounded(template: Template) -> int:
     for past in template.requests:
         terms = template.channel(past.does[0], past.undoes)
         count += past.answer == "timeout" and (terms.arrival is None or terms.commit_bound is None)
+        count += past.answer == "accepted" and terms.commit_bound is None
     for contract in template.contracts.values():
         count += contract.commit_bound is None
         count += contract.compensation is not None and contract.compensation.commit_bound is None
@@ -79,8 +80,11 @@ class TooManyTruths(Exception):
 
 
 def truths(template: Template, limit: int) -> list[Truth]:
-    """Return every truth, to the last instant, that gives the answers of the history."""
-    end = template.deadline + (unbounded(template) + 1) * sizes(template)
+    """Return every truth, to the last instant, that gives the answers of the history.
+
+    Without any constant what nothing bounds can still come one after the other, so there is room for each.
+    """
+    end = template.deadline + (unbounded(template) + 1) * max(1, sizes(template))
     pasts = [list(_past(template, request, end)) for request in template.requests]
     services = {line: list(_services(terms, end)) for line, terms in _lines(template).items()}
     renewals = {

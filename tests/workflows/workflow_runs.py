@@ -8,18 +8,24 @@ nothing landed ends certified: fee 1 and one action in ``landed``, fee 3 and two
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_episem.workflows.records import WorkflowRecord, WorkflowWriter
-from pytest_episem.workflows.run_dir import WorkflowRun
-from workflow_builders import contract, past, play, template, world_with
+from workflow_builders import contract, past, template, world_with
 
 from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan
+from pytest_episem.runs.run_dir import Run
+from pytest_episem.runs.store import TrialWriter
 from pytest_episem.workflows.actions import Action, Attempt, Finish, HandOff, Query, Stop
+from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
+from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.model import QueryTerms
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Case, Judgement, Search, Trial
+from pytest_episem.workflows.verdict import Trajectory
 from pytest_episem.workflows.world import Fate
 
 HOSTILE = (
@@ -39,23 +45,42 @@ ASK, PAY, DONE, DESK, STOP = Query("pay"), Attempt("pay", "pay-r1"), Finish("com
 JOINT, RULES = "episem/joint", "episem/capability"
 
 
-def record(case: str, *actions: Action, shield: bool = True, **changes: Any) -> WorkflowRecord:
-    """The record of actions in a case, by default of joint planning, with two decisions of 10 and 30 ms."""
-    values: dict[str, Any] = {
-        "run": "run-1",
-        "agent": JOINT,
-        "domain": "some",
-        "template": "work",
-        "case": case,
-        "trajectory": play(MODEL, TRUTHS[case], *actions, shield=shield),
-        "selection": (0.010, 0.030),
-        "seconds": 0.050,
-        "nodes": 7,
-    }
-    return WorkflowRecord(**values | changes)
+def played(case: str, *actions: Action, shield: bool = True) -> Trajectory:
+    """What a run keeps of these actions, the last of which ends the case."""
+    episode = Episode(MODEL, TRUTHS[case], shield=shield)
+    for action in actions:
+        episode.propose(action)
+    trajectory = replace(episode.trajectory(), given_up=given_up(episode))
+    assert disagreements(WORK, trajectory) == []
+    return trajectory
 
 
-def joint() -> list[WorkflowRecord]:
+def record(
+    case: str,
+    *actions: Action,
+    shield: bool = True,
+    seconds: float = 0.050,
+    faults: tuple[str, ...] = (),
+    **search: Any,
+) -> Trial:
+    """The trial of actions in a case, by default with two decisions of 10 and 30 ms; ``faults`` as the adjudicator
+    found them."""
+    values: dict[str, Any] = {"selection": (0.010, 0.030), "nodes": 7}
+    judged = Judgement(played(case, *actions, shield=shield), faults, search=Search(**values | search))
+    return Trial(Case("some/work", case, shield), outcome=judged, turns=len(actions), seconds=seconds)
+
+
+def altered(one: Trial, **changes: Any) -> Trial:
+    """The same trial with another trajectory."""
+    return replace(one, outcome=replace(one.judged, trajectory=replace(one.judged.trajectory, **changes)))
+
+
+def with_faults(one: Trial, *faults: str) -> Trial:
+    """The same trial, of which the adjudicator found these faults when it was recorded."""
+    return replace(one, outcome=replace(one.judged, faults=faults))
+
+
+def joint() -> list[Trial]:
     """Both cases, certified."""
     return [record("landed", ASK, DONE), record("lost", ASK, PAY, DONE)]
 
@@ -65,22 +90,22 @@ def header(
 ) -> RunHeader:
     """The header of a run of the workflow suite alone."""
     bank = BankId("small", "3", BANK.hash)
-    values: dict[str, Any] = {"bank": bank, "agent": agent, "shield": True, "cases": "assignments"}
+    values: dict[str, Any] = {"bank": bank, "shield": True, "cases": "assignments"}
     workflows = WorkflowPlan(**values | plan, planned=list(planned))
-    return RunHeader("run-1", agent, None, "1.0", "0.1.0", bank, {"repeats": 1}, "0", "2033-01-01", [], workflows)
+    settings = {"repeats": 1}
+    return RunHeader("run-1", None, agent, "1.0", "0.1.0", bank, settings, "0", "2033-01-01", [], workflows)
 
 
-def run(records: Iterable[WorkflowRecord], about: RunHeader | None = None, torn: bool = False) -> WorkflowRun:
+def run(trials: Iterable[Trial], about: RunHeader | None = None, torn: bool = False) -> Run:
     """A run in memory."""
-    found = about or header()
-    assert found.workflows is not None
-    return WorkflowRun(found, found.workflows, tuple(records), torn)
+    return Run(about or header(), {trial.condition: trial for trial in trials}, torn=int(torn))
 
 
-def save(directory: Path, records: Iterable[WorkflowRecord], about: RunHeader | None = None) -> Path:
+def save(directory: Path, trials: Iterable[Trial], about: RunHeader | None = None) -> Path:
     """Write a run to a directory, as a session leaves it; return the directory."""
-    (about or header()).save(directory)
-    with WorkflowWriter(directory) as writer:
-        for one in records:
+    found = about or header()
+    found.save(directory)
+    with TrialWriter(directory, found.run, found.label) as writer:
+        for one in trials:
             writer.write(one)
     return directory
