@@ -127,7 +127,8 @@ def _proposals(summary: WorkflowSummary) -> Text:
     row = summary.row
     either = row.unsafe + row.false_claims
     wrong = f"proposals: {row.unsafe:,} unsafe, {row.false_claims:,} false claims (either: {either:,})"
-    return Text.assemble((wrong, BAD if either else ""), f", {row.not_offered:,} not offered")
+    asked = f", {row.unapproved:,} unapproved" if row.unapproved else ""
+    return Text.assemble((wrong, BAD if either else ""), f", {row.not_offered:,} not offered", (asked, BAD))
 
 
 def _counted(title: str, count: int, of: int, bad: bool = False) -> Text:

@@ -56,7 +56,8 @@ class Row:
     unknown where a finish would have been certified, and ``refusals`` the proposals that were refused. Of all
     proposals, refused or not, ``unsafe`` would do harm in some compatible world, ``false_claims`` claim what is not
     certain, and ``not_offered`` ask for what there is not; a proposal is one of them at most, so ``unsafe`` and
-    ``false_claims`` together are the union of the two; ``proposals`` counts all of them. ``faulty`` counts the cases
+    ``false_claims`` together are the union of the two; ``proposals`` counts all of them. ``unapproved`` counts requests
+    for something that nobody approved, which are no proposals. ``faulty`` counts the cases
     with an unsafe proposal or a false claim, ``given_up`` those that ended without a claim where more could have been
     had, and ``certain`` those whose claim was certain when it was made, the shield on or off.
     ``selection`` holds the seconds of every decision; the rest are counts, or sums of synthetic units.
@@ -81,6 +82,7 @@ class Row:
     unsafe: int = 0
     false_claims: int = 0
     not_offered: int = 0
+    unapproved: int = 0
     proposals: int = 0
     faulty: int = 0
     given_up: int = 0
@@ -115,6 +117,7 @@ class Row:
         self.unsafe += trajectory.faulty("unsafe")
         self.false_claims += trajectory.faulty("false_claim")
         self.not_offered += trajectory.faulty("not_offered")
+        self.unapproved += len(judged.unapproved)
         self.proposals += len(trajectory.steps)
         self.faulty += bool(trajectory.faulty("unsafe") + trajectory.faulty("false_claim"))
         self.given_up += trajectory.given_up

@@ -26,6 +26,7 @@ from pytest_episem.runs.run_dir import Run
 from pytest_episem.workflows.actions import Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.summary import summarize_workflows
+from pytest_episem.workflows.trial import Unapproved
 
 
 def summary(found: Run, banks=(BANK,)):
@@ -155,11 +156,16 @@ def test_what_was_wrong_with_proposals_stands_beside_how_the_cases_ended():
     right, which nobody could know; in ``landed`` the claim came after asking, and was certain."""
     on = run([record("lost", PAY, ASK, PAY, DONE), record("landed", DONE, Query("mail"), DESK)])
     off = [record("lost", PAY, DONE, shield=False), record("landed", ASK, DONE, shield=False)]
+    odd = Unapproved(1, "pay", {"eur": 7})
+    off[0] = replace(off[0], outcome=replace(off[0].judged, unapproved=(odd,)))
     runs = [("on", summary(on)), ("off", summary(run(off, header(shield=False))))]
+    assert "proposals: 1 unsafe, 1 false claims (either: 2), 0 not offered, 1 unapproved" in lines_of(
+        run(off, header(shield=False)), 100
+    )
     lines = workflow_comparison_lines(runs, 200, colour=False)
     table = lines[lines.index("Workflows: what was wrong with proposals") :]
-    assert cells(table, "on") == ["on", "7", "1", "1", "2", "1", "3", "2/2", "1/2", "1/1"]
-    assert cells(table, "off") == ["off", "4", "1", "1", "2", "0", "0", "1/2", "0/2", "1/2"]
+    assert cells(table, "on") == ["on", "7", "1", "1", "2", "1", "0", "3", "2/2", "1/2", "1/1"]
+    assert cells(table, "off") == ["off", "4", "1", "1", "2", "0", "1", "0", "1/2", "0/2", "1/2"]
     text = markdown([], workflows=runs)
     assert "### Workflows: what was wrong with proposals" in text
     lucky = run(
