@@ -4,7 +4,8 @@ sections 2 and 3)."""
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from workflow_builders import contract, past, play, template
@@ -191,3 +192,22 @@ def test_a_list_of_what_is_unknown_is_kept_as_a_record_gives_it_back():
     Ends.script = [HandOff(["pay"])]  # type: ignore[arg-type]
     (step,) = run_case(model, Ends(model), "", 0).trajectory.steps
     assert step.action == HandOff(("pay",))
+
+
+@pytest.mark.parametrize("shield", [True, False])
+def test_the_retry_loop_of_the_page_fails_in_every_named_case(bank: WorkflowBank, shield: bool):
+    """It never looks before it acts or claims, so nowhere does it know what it says, whether or not harm came of it."""
+    page = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.split("```python file=naive.py\n")[1].split("```")[0], names)
+    harmed = 0
+    for workflow in bank.workflows.values():
+        for case, world in workflow.assignments.items():
+            number = workflow.model.index_of(world)
+            assert number is not None
+            judged = run_case(workflow.model, names["Retry"](workflow.model), case, number, shield).trial.judged
+            said = fault(judged)
+            assert said, (workflow.id, case)
+            harmed += bool(judged.trajectory.verdict.new)
+            assert said.startswith("new violation") == bool(judged.trajectory.verdict.new)
+    assert (harmed == 0) == shield
