@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.cli.action_input import Ask, choices, read_action, typed_form
@@ -25,6 +26,7 @@ from pytest_episem.workflows.bank.load import Workflow
 from pytest_episem.workflows.cases import case_name, case_number, drawn
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.study import run_case
 from pytest_episem.workflows.support import Model
 
@@ -99,4 +101,5 @@ class Game:
         short = f"{self.model.template.id} --case {name}{bank_options(banks)}"
         again = f"again: episem play {short}\nall of it: episem show {short}"
         its = run_case(self.model, self.joint, name, self.number).trajectory
-        show(verdict_page(self.model, self.episode.trajectory(), its, again))
+        yours = replace(self.episode.trajectory(), given_up=given_up(self.episode))
+        show(verdict_page(self.model, yours, its, again))

@@ -129,6 +129,8 @@ def _compared(yours: Trajectory, joint: Trajectory) -> Cell:
     """Whether joint planning was beaten on this truth, and in what."""
     if yours.verdict.new or yours.verdict.claim_holds is False:
         return text("Joint planning does no harm and claims nothing that is false, whatever the truth is.", NOTE)
+    if yours.faulty("unsafe") or yours.faulty("false_claim"):
+        return text("Joint planning proposes nothing that could do harm, and claims only what is certain.", NOTE)
     mine, its = cost(yours.verdict), cost(joint.verdict)
     if mine == its:
         return text("You did as well as joint planning.", GOOD)

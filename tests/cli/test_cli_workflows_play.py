@@ -61,6 +61,13 @@ def test_the_shield_refuses_with_its_reason_and_nothing_has_happened(play):
     assert "Ask first: query charge (free)." in page
     assert ending(page)[1] == "you 1 2 0 reached completed, certified"
     assert "The shield refused 2 proposals of yours." in page
+    assert "unsafe: 1 proposal could have done harm; false claim: said 1 time" in page
+    assert "You did as well" not in page
+
+
+def test_giving_up_is_told(play):
+    page = play("hand off charge\n", "--case", "landed")
+    assert "gave up: handed off where more could be found out and done" in page
 
 
 def test_without_the_shield_harm_is_done_and_told(play):
