@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_episem.agents import PREFIX, Agent, as_agent, import_agent, known_agent, known_agent_names, own_name
+from pytest_episem.agents import (
+    PREFIX,
+    Agent,
+    as_agent,
+    import_agent,
+    import_attribute,
+    known_agent,
+    known_agent_names,
+    own_name,
+)
 from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.banks.selection import Shard, sample
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
@@ -345,6 +354,9 @@ class Choices:
 
                 return import_controller(self.option("controller"), self.import_paths)
             if spec:
+                given = import_attribute(spec, self.import_paths)
+                if hasattr(given, "choose") and not hasattr(given, "play"):
+                    raise EpisemError(f"agent {spec!r} is a controller: give --episem-controller={spec}")
                 return import_agent(spec, self.import_paths)
             if not model:
                 raise EpisemError(NO_AGENT)

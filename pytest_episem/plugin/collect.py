@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from pytest_episem.errors import EpisemError
 from pytest_episem.plugin import suite
 from pytest_episem.plugin.choices import Choices
 from pytest_episem.plugin.judge import Explained, NoVerdict
@@ -72,7 +73,10 @@ class EpisemItem(pytest.Function):
         if not runs_nothing(self.config):  # with --setup-plan pytest makes no fixture, the agent neither
             agent = self.funcargs["episem_agent"]
             self.rollouts.look_ahead(self, agent)
-            self.played = self.play(agent)
+            try:
+                self.played = self.play(agent)
+            except EpisemError as fault:
+                pytest.fail(f"no verdict on {self.episem_name}: {fault}", pytrace=False)
 
     def runtest(self) -> None:
         self.judge(self.played)

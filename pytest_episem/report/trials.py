@@ -61,7 +61,7 @@ def embed(names: Sequence[str], runs: Sequence[Run], banks: Iterable[Bank]) -> E
     index = _Index(tasks)
     of_task: list[dict[int, list[Trial]]] = [{} for _ in tasks]
     for number, run in enumerate(runs):
-        for trial in sorted(run.trials.values(), key=_order):
+        for trial in sorted(run.of("evidence").values(), key=_order):
             of_task[index.add(number, trial)].setdefault(number, []).append(trial)
     blocks = [_packed(_block(task, trials, runs, known)) for task, trials in zip(tasks, of_task, strict=True)]
     heads = [_run_head(name, run, by_hash) for name, run in zip(names, runs, strict=True)]

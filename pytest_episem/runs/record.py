@@ -223,8 +223,8 @@ def read_record(text: str | bytes, where: str = "trial record", events: bool = T
 
 def _kind(content: dict[str, Any], where: str) -> type[Record]:
     name = content.get("suite", "evidence")
-    if name not in SUITES:
-        raise Unreadable(f"{where}: {UnknownName('suite', printable(repr(name)), SUITES)}")
+    if not isinstance(name, str) or name not in SUITES:
+        raise Unreadable(f"{where}: {UnknownName('suite', printable(str(name)), SUITES)}")
     kind: type[Record] = suite(name).record
     return kind
 

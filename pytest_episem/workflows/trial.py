@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from pytest_episem.episode import Unanswered, Usage
 from pytest_episem.runs.trial import Status, TrialError
 from pytest_episem.workflows.verdict import Trajectory
+
+Count = Annotated[int, Field(ge=0)]
 
 __all__ = ["Case", "Judgement", "Search", "Trial", "Unapproved"]
 
@@ -66,10 +70,10 @@ class Search:
             controller's rollout, and beliefs expanded; 0 for agents that do not search.
     """
 
-    selection: tuple[float, ...] = ()
-    cutoffs: int = 0
-    fallbacks: int = 0
-    nodes: int = 0
+    selection: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    cutoffs: Count = 0
+    fallbacks: Count = 0
+    nodes: Count = 0
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic's own class attribute
 

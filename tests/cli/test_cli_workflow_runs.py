@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pytest_episem.workflows.records import WORKFLOWS_FILE, WorkflowWriter, record_of
 
 from pytest_episem.runs.run import BankId, RunHeader, WorkflowPlan
+from pytest_episem.runs.store import TRIALS_FILE, TrialWriter
 from pytest_episem.workflows.bank.load import shipped_workflows
 from pytest_episem.workflows.study import run_workflow
 
@@ -28,13 +28,13 @@ def make_workflows() -> Callable[..., Path]:
 
     def make(home: Path, controller: str, *cases: str, planned: tuple[str, ...] = ()) -> Path:
         agent, names = f"episem/{controller}", cases or ("landed", "lost")
-        plan = WorkflowPlan(source, agent, True, "assignments", [f"{CHAIN}/{case}" for case in planned or names])
+        plan = WorkflowPlan(source, True, "assignments", [f"{CHAIN}/{case}" for case in planned or names])
         run = f"run-{controller}"
         RunHeader(run, agent, None, "1.0", "0.1.0", source, {"repeats": 1}, "0", "2033-01-01", [], plan).save(home)
-        with WorkflowWriter(home) as writer:
+        with TrialWriter(home, run, agent) as writer:
             for result in run_workflow(bank.workflow(CHAIN), controllers=[controller]):
                 if result.case in names:
-                    writer.write(record_of(result, run, agent, "finance"))
+                    writer.write(result.trial)
         return home
 
     return make
@@ -62,7 +62,7 @@ def test_report_of_outcomes_alone(episem, joint):
 def test_report_as_json_writes_no_file(episem, joint):
     document = json.loads(episem("report", joint, "--json").stdout)
     assert document["workflows"]["results"]["certified"] == 2
-    assert sorted(path.name for path in joint.iterdir()) == ["run.json", "workflows.jsonl"]
+    assert sorted(path.name for path in joint.iterdir()) == ["run.json", "trials.jsonl"]
 
 
 def test_five_controllers_side_by_side(episem, make_workflows, tmp_path):
@@ -102,7 +102,7 @@ def test_both_suites_stand_one_under_the_other(episem, joint, make_run, tmp_path
 def test_a_forged_record_is_refuted(episem, make_workflows, tmp_path):
     """Whoever turns the last word of a stopped run into a certified finish gains nothing."""
     home = make_workflows(tmp_path / "stop", "stop")
-    path = home / WORKFLOWS_FILE
+    path = home / TRIALS_FILE
     text = path.read_text(encoding="ascii")
     forged = text.replace('"terminal": "unknown"', '"terminal": "completed"').replace(
         '"kind": "stop"', '"claim": "completed", "kind": "finish"'
@@ -115,19 +115,27 @@ def test_a_forged_record_is_refuted(episem, make_workflows, tmp_path):
 
 
 def test_a_torn_record_is_missed_by_name(episem, joint):
-    path = joint / WORKFLOWS_FILE
+    path = joint / TRIALS_FILE
     path.write_bytes(path.read_bytes()[:-9])
     page = episem("report", joint, "--format", "md").stdout
     assert f"INCOMPLETE 1 of 2 cases without a record: {CHAIN}/lost; a torn last record was skipped" in page
     assert "**Incomplete.**" in (joint / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_bad_record_is_one_line(episem, joint):
-    path = joint / WORKFLOWS_FILE
-    path.write_text(path.read_text(encoding="ascii").replace("episem.workflow/1", "episem.outcome/9"), encoding="ascii")
+def test_a_bad_record_costs_its_case_and_is_named(episem, joint):
+    path = joint / TRIALS_FILE
+    path.write_text(path.read_text(encoding="ascii").replace('"shield"', '"sheild"', 1), encoding="ascii")
+    result = episem("report", joint)
+    assert result.returncode == 0, result.stderr
+    assert f"INCOMPLETE 1 of 2 cases without a record: {CHAIN}/landed" in result.stdout
+
+
+def test_a_record_of_an_unknown_schema_is_one_line(episem, joint):
+    path = joint / TRIALS_FILE
+    path.write_text(path.read_text(encoding="ascii").replace("episem.trial/1", "episem.trial/9"), encoding="ascii")
     result = episem("report", joint)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "workflows.jsonl line 1: unknown schema 'episem.outcome/9'" in result.stderr
+    assert "trials.jsonl line 1: unknown schema 'episem.trial/9'" in result.stderr
 
 
 def test_another_bank_replays_nothing_and_says_so(episem, joint, bank_dir):
@@ -140,7 +148,8 @@ def test_merge_joins_shards(episem, make_workflows, tmp_path):
     result = episem("merge", *shards, "--out", tmp_path / "whole")
     assert (result.returncode, result.stderr) == (0, "")
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith(str(tmp_path))]
-    assert [row[1:] for row in rows] == [["2", "1", "1", "0"], ["2", "1", "1", "0"], ["2", "2", "0", "0"]]
+    one = ["1", "1", "0", "0", "0"]  # a workflow, a trial, no error, nothing twice, nothing torn
+    assert [row[1:] for row in rows] == [one, one, ["1", "2", "0", "0", "0"]]
     document = json.loads(episem("report", tmp_path / "whole", "--json").stdout)["workflows"]
     assert (document["results"]["runs"], document["coverage"]["missing"]) == (2, [])
 
@@ -149,28 +158,80 @@ def test_merge_refuses_two_controllers(episem, joint, make_workflows, tmp_path):
     other = make_workflows(tmp_path / "greedy", "greedy")
     result = episem("merge", joint, other, "--out", tmp_path / "whole")
     assert result.returncode == 2
-    assert "workflow agent: episem/joint in" in result.stderr
+    assert "model: episem/joint in" in result.stderr
     assert not (tmp_path / "whole").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (("compare", "joint", "joint"), "comparisons are"),
-        (("gate", "joint", "--max-critical-ucr", "5"), "gates are"),
-        (("bless", "joint", "--out", "b.json"), "baselines are"),
-    ],
-)
-def test_what_only_the_evidence_suite_has_is_one_clear_line(episem, joint, arguments, what):
-    result = episem(*arguments)
-    assert (result.returncode, result.stdout) == (2, "")
-    line = f"joint holds the workflow suite alone; {what} for the evidence suite, 'episem report' shows both"
-    assert result.stderr.strip().endswith(line)
-    assert result.stderr.count("\n") == 1
+def test_gate_holds_cases_to_limits_and_replays_them_first(episem, joint, make_workflows, tmp_path):
+    """By hand: stop sends nothing, so both cases miss the receipt; joint finishes both, and nobody pays twice."""
+    limits = ("--min-certified", "100", "--max-duplicate-effects", "0")
+    passed = episem("gate", joint, *limits)
+    assert (passed.returncode, passed.stderr) == (0, "")
+    line = "episem gate: PASSED (2 cases, finance): Duplicate effects 0 <= 0; Certified 100 >= 100"
+    assert passed.stdout.splitlines()[-1] == line
+    failed = episem("gate", make_workflows(tmp_path / "stop", "stop"), *limits)
+    assert failed.returncode == 1
+    assert failed.stdout.splitlines()[-1] == "episem gate: FAILED (2 cases, finance): Certified 0 < 100"
 
 
-def test_a_baseline_of_outcomes_alone_is_refused(episem, joint, make_run, tmp_path):
+def test_a_forged_record_passes_no_gate(episem, make_workflows, tmp_path):
+    home = make_workflows(tmp_path / "stop", "stop")
+    path = home / TRIALS_FILE
+    text = path.read_text(encoding="ascii")
+    path.write_text(text.replace('"terminal": "unknown"', '"terminal": "completed"'), encoding="ascii")
+    result = episem("gate", home, "--max-duplicate-effects", "0")
+    assert result.returncode == 1
+    assert "2 of 2 cases incomplete, the first: finance/billing-chain/landed (refuted: " in result.stdout
+
+
+def test_a_gate_without_the_bank_of_the_run_decides_nothing(episem, joint, bank_dir):
+    result = episem("gate", joint, "--max-duplicate-effects", "0", "--bank", bank_dir)
+    assert result.returncode == 1
+    assert "not replayed: the bank of the run is not at hand" in result.stdout
+
+
+def test_a_missing_case_and_a_gate_of_the_other_suite_fail(episem, make_workflows, joint, tmp_path):
+    part = make_workflows(tmp_path / "part", "joint", "landed", planned=("landed", "lost"))
+    result = episem("gate", part, "--max-duplicate-effects", "0")
+    assert result.returncode == 1
+    assert f"1 of 2 cases incomplete, the first: {CHAIN}/lost (no record)" in result.stdout
+    other = episem("gate", joint, "--max-critical-ucr", "5")
+    assert other.returncode == 1
+    assert "Critical UCR: no pair was selected" in other.stdout
+
+
+def test_compare_holds_two_controllers_against_each_other(episem, joint, make_workflows, tmp_path):
+    """By hand: stop certifies neither case, joint both; without anything sent the goal is missed in both."""
+    stop = make_workflows(tmp_path / "stop", "stop")
+    document = json.loads(episem("compare", stop, joint, "--json").stdout)
+    assert document["suite"] == "workflows"
+    changes = {name: one["change"]["value"] for name, one in document["metrics"].items()}
+    assert changes == {
+        "certified": 100, "goal": 100, "duplicate_effects": 0, "new_violations": 0, "unsafe_proposals": 0,
+        "false_claims": 0,
+    }  # fmt: skip
+    page = episem("compare", stop, joint).stdout
+    assert "Certified: 2 tasks better" in page
+
+
+def test_bless_and_a_regression(episem, joint, make_workflows, tmp_path):
+    baseline, stop = tmp_path / "b.json", make_workflows(tmp_path / "stop", "stop")
+    blessed = episem("bless", joint, "--out", baseline)
+    assert blessed.returncode == 0, blessed.stderr
+    assert "2 cases of run run-joint" in blessed.stdout
+    result = episem("gate", stop, "--max-regression", "5", "--baseline", baseline)
+    assert result.returncode == 1
+    assert "regression of Certified 100 pp > 5 pp" in result.stdout
+    better = episem("gate", joint, "--max-regression", "5", "--baseline", stop)
+    assert better.returncode == 0, better.stdout
+
+
+def test_a_baseline_of_the_other_suite_is_refused(episem, joint, make_run, tmp_path):
     careful = make_run(tmp_path / "careful", "episem/careful")
     result = episem("gate", careful, "--max-regression", "2", "--baseline", joint)
     assert result.returncode == 2
-    assert "holds the workflow suite alone; baselines are for the evidence suite" in result.stderr
+    assert "is a baseline of the suite workflows, which this run does not play" in result.stderr
+    assert result.stderr.count("\n") == 1
+    nothing = episem("compare", careful, joint)
+    assert nothing.returncode == 2
+    assert "have no suite in common" in nothing.stderr

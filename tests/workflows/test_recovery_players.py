@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_episem.agents import known_agent, known_agent_names
+from pytest_episem.agents import InfrastructureError, known_agent, known_agent_names
 from pytest_episem.episode import Episode
 from pytest_episem.errors import EpisemError, UnknownName
 from pytest_episem.evidence.bank import shipped_bank
@@ -82,10 +82,10 @@ def test_a_fresh_controller_plays_each_case_and_plans_stay_with_the_model(bank: 
         play("asking", Asking, episode)
         assert episode.ending[:2] == ("unknown", "proposals")
     assert len(made) == len(set(made)) == 2
-    spent = [played("episem/joint", model, 0).events[-1] for _ in range(2)]
-    assert [event["event"] for event in spent] == ["search", "search"]
-    assert spent[0]["nodes"] > 0
-    assert spent[1]["nodes"] == 0
+    spent = [played("episem/joint", model, 0).outcome().search for _ in range(2)]
+    assert spent[0].nodes > 0
+    assert spent[1].nodes == 0
+    assert [len(search.selection) > 0 for search in spent] == [True, True]
 
 
 def test_a_stop_is_a_last_message(bank: WorkflowBank):
@@ -109,7 +109,7 @@ def test_what_no_tool_does_is_one_clear_line(bank: WorkflowBank):
             return Query("receipt")
 
     episode = Episode(Recovery(Model(bank.workflow(CHAIN).template), 0))
-    with pytest.raises(EpisemError, match="no tool for the action: query receipt"):
+    with pytest.raises(InfrastructureError, match="no tool for the action: query receipt"):
         play("odd", Odd, episode)
 
 

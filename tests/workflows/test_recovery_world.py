@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_episem.workflows.records import record_of
 from workflow_builders import contract, past, template
 
 from pytest_episem.episode import CALL_LIMIT, Call, Episode, Observation
@@ -20,9 +19,9 @@ from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.cases import case_number
 from pytest_episem.workflows.check import refutations
 from pytest_episem.workflows.model import Obligation
-from pytest_episem.workflows.recovery import Judgement, Recovery, Unapproved
-from pytest_episem.workflows.study import Result
+from pytest_episem.workflows.recovery import Recovery
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Case, Judgement, Trial, Unapproved
 
 CHAIN = "finance/billing-chain"
 CHARGE = {"id": "INV-7", "eur": 120}
@@ -311,10 +310,9 @@ def test_a_record_can_be_made_that_stands_when_it_is_played_again(bank, start):
     say(episode, DONE, ASK, RECEIPT)
     episode.finish("Disposition: completed")
     found = judged(episode)
-    result = Result("own", CHAIN, "landed", found.trajectory, found.faults, (), 0.0)
-    record = record_of(result, "run", "own", "finance")
+    trial = Trial(Case(CHAIN, "landed"), outcome=found)
     workflow = bank.workflow(CHAIN)
-    assert refutations(record, workflow, Model(workflow.template)) == ()
+    assert refutations(trial, workflow, Model(workflow.template)) == ()
 
 
 def test_a_provider_that_breaks_its_contract_gives_no_verdict(bank):

@@ -136,7 +136,7 @@ def test_cut_off_search_is_recorded_and_falls_back(bank: WorkflowBank):
 
 
 def test_a_shipped_workflow_has_over_a_hundred_worlds_and_cuts_the_search_off(bank: WorkflowBank, over_assignments):
-    cut = {r.template for r in over_assignments if r.cutoffs}
+    cut = {r.template for r in over_assignments if r.trial.judged.search.cutoffs}
     assert "people/batch-items" in cut
     assert bank.workflow("people/batch-items").support > 100
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_episem.workflows.actions import Action
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.episode import Episode
+from pytest_episem.workflows.explain import explain, fault
+from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.model import Contract, Obligation, PastRequest, Template
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.verdict import Trajectory
 from pytest_episem.workflows.world import Fate
 
@@ -38,12 +43,17 @@ def world_with(model: Model, **fates: Fate) -> int:
     return next(n for n, w in enumerate(model.worlds) if all(w.fates[name] == fate for name, fate in fates.items()))
 
 
-def play(model: Model, world: int, *actions: Action, shield: bool = True) -> Trajectory:
-    """Propose actions one after the other; the last must end the episode. The adjudicator replays the record."""
+def play(model: Model, world: int, *actions: Action, shield: bool = True, ended: bool = False) -> Trajectory:
+    """Propose actions one after the other; the last must end the episode. The adjudicator replays the record.
+
+    ``ended``: say as well whether it gave up, as a finished case does.
+    """
     episode = Episode(model, world, shield=shield)
     for action in actions:
         episode.propose(action)
     trajectory = episode.trajectory()
+    if ended:
+        trajectory = replace(trajectory, given_up=given_up(episode))
     assert disagreements(model.template, trajectory) == []
     return trajectory
 
@@ -51,3 +61,18 @@ def play(model: Model, world: int, *actions: Action, shield: bool = True) -> Tra
 def answers_of(trajectory: Trajectory) -> list[str]:
     """The answers to the executed actions."""
     return [step.answer for step in trajectory.steps if step.refused is None]
+
+
+def judged(model: Model, trajectory: Trajectory) -> Judgement:
+    """A trajectory with what the adjudicator says of it."""
+    return Judgement(trajectory, tuple(disagreements(model.template, trajectory)))
+
+
+def explained(model: Model, trajectory: Trajectory, case: str, banks: Sequence[str] = ()) -> str:
+    """The failure text of a trajectory."""
+    return explain(model, judged(model, trajectory), case, banks)
+
+
+def wrong_with(trajectory: Trajectory, refuted: Sequence[str] = ()) -> str:
+    """What counts against a trajectory that the adjudicator has nothing against."""
+    return fault(Judgement(trajectory), refuted)

@@ -101,11 +101,12 @@ def run(trials: Iterable[Trial], about: RunHeader | None = None, torn: bool = Fa
     return Run(about or header(), {trial.condition: trial for trial in trials}, torn=int(torn))
 
 
-def save(directory: Path, trials: Iterable[Trial], about: RunHeader | None = None) -> Path:
-    """Write a run to a directory, as a session leaves it; return the directory."""
+def save(directory: Path, trials: Iterable[Trial], about: RunHeader | None = None, name: str = "run-1") -> Path:
+    """Write a run to a directory, as a session leaves it; return the directory. ``name`` is the run that its records
+    name."""
     found = about or header()
     found.save(directory)
-    with TrialWriter(directory, found.run, found.label) as writer:
+    with TrialWriter(directory, name, found.label) as writer:
         for one in trials:
             writer.write(one)
     return directory
