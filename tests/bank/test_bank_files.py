@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from bank_files import SMALL
-from pytest_episem.workflows.records import read_workflow_file
 
 from pytest_episem.agents.answer_store import AnswerStore, Damaged
 from pytest_episem.banks.problem import BankError
@@ -87,13 +86,11 @@ def test_a_file_too_large_is_refused(bank: Path) -> None:
 def test_pipes_in_place_of_records_baselines_and_answers_are_errors(tmp_path: Path) -> None:
     pipe(tmp_path / "run" / "run.json")
     trials = pipe(tmp_path / "run" / "trials.jsonl")
-    outcomes = pipe(tmp_path / "run" / "workflows.jsonl")
     store = AnswerStore(tmp_path / "cache")
     pipe(store.path("ab" * 32))
     for read in (
         lambda: RunHeader.load(tmp_path / "run"),
         lambda: read_trials(trials),
-        lambda: read_workflow_file(outcomes.parent),
         lambda: Baseline.load(trials),
     ):
         with pytest.raises(EpisemError, match="no regular file"):
