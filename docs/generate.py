@@ -388,7 +388,7 @@ def api_page() -> str:
 def _public(name: str, found: Any) -> Iterator[str]:
     yield f"### {name}"
     if inspect.isfunction(found):
-        yield f"```python\n{name}{_plain_signature(found)}\n```"
+        yield f"```python\ndef {name}{_plain_signature(found)}: ...\n```"
     yield _sections(found.__doc__ or "")
     if inspect.isclass(found):
         rows = [
@@ -414,7 +414,8 @@ def _sections(text: str) -> str:
 
 
 def _plain_signature(function: Any) -> str:
-    return re.sub(r"pytest_episem[\w.]*\.(\w+)", r"\1", str(inspect.signature(function)).replace("'", ""))
+    """Return a signature with its annotations as they are written, which Python shows as texts."""
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
 
 
 # The report -------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def _a_session_of_its_own(request, monkeypatch):
 
 @pytest.fixture(scope="session")
 def small_bank() -> Bank:
-    return load_bank(Path(__file__).parent / "bank" / "small_bank")
+    return load_bank(Path(__file__).parent / "evidence_bank" / "small_bank")
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,14 @@
-"""Fixtures of the agents' tests. The server is loaded by path, so that any import mode of pytest works."""
+"""Fixtures of the agents' tests."""
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import ModelServer
 
 from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.limits import Patience
@@ -20,16 +19,6 @@ from pytest_episem.evidence.bank import Bank, load_bank
 from pytest_episem.evidence.condition import Condition
 from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.runner import Runner, RunSettings
-
-if "episem_careful_model" not in sys.modules:
-    for helper in ("model_server", "careful_model"):
-        spec = importlib.util.spec_from_file_location(f"episem_{helper}", Path(__file__).with_name(f"{helper}.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[f"episem_{helper}"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[f"episem_{helper}"])
-
-from episem_model_server import ModelServer
 
 TASK = "finance/payment-authorization/pr-58217"
 KEY = "sk-test-0123456789abcdefghijkl"

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from episem_careful_model import CarefulModel
-from episem_model_server import CUT, RESET, Reply, call, fail, say
+from careful_model import CarefulModel
+from model_server import CUT, RESET, Reply, call, fail, say
 
 from pytest_episem.agents import answer_store
 from pytest_episem.agents.answer_store import AnswerStore, Damaged

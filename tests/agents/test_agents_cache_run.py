@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
-from episem_careful_model import CarefulModel
-from episem_model_server import ModelServer, say
+from careful_model import CarefulModel
+from model_server import ModelServer, say
 
 from pytest_episem.evidence.metrics.summary import summarize
 from pytest_episem.runs.run_dir import open_run

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from episem_model_server import ModelServer, Reply, fail, say
+from model_server import ModelServer, Reply, fail, say
 
 from pytest_episem.agents.limits import Limiter, Patience, told_wait
 from pytest_episem.agents.model import ModelAgent

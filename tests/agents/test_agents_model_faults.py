@@ -7,7 +7,7 @@ import json
 import warnings
 
 import pytest
-from episem_model_server import CUT, RESET, Reply, call, fail, say
+from model_server import CUT, RESET, Reply, call, fail, say
 
 from pytest_episem.agents.limits import Patience
 from pytest_episem.evidence.condition import Condition

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from episem_model_server import call, fail, say
+from model_server import call, fail, say
 
 from pytest_episem.agents.model import check_model_name, checked_model_args
 from pytest_episem.errors import EpisemError

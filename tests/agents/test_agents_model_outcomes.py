@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from episem_model_server import Reply, call, fail, say
+from model_server import Reply, call, fail, say
 
 from pytest_episem.evidence.condition import Condition
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from episem_model_server import RESET, ModelServer, Reply, call, fail, say
+from model_server import RESET, ModelServer, Reply, call, fail, say
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.metrics.summary import summarize

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from episem_model_server import Reply, call, say
+from model_server import Reply, call, say
 
 from pytest_episem.episode import Episode
 from pytest_episem.workflows.bank.load import shipped_workflows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from episem_model_server import call, fail, say
+from model_server import call, fail, say
 
 from pytest_episem.agents.base import InfrastructureError
 from pytest_episem.agents.spending import Spending

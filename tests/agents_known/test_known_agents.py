@@ -142,7 +142,7 @@ class Blind(TrialWorld):
 
 @pytest.fixture(scope="module")
 def small() -> Bank:
-    return load_bank(Path(__file__).parents[1] / "bank" / "small_bank")
+    return load_bank(Path(__file__).parents[1] / "evidence_bank" / "small_bank")
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agents"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from model_server import RESET, ModelServer, Reply, call, fail, say
 
 from pytest_episem.evidence.bank import shipped_bank

@@ -29,7 +29,7 @@ from pytest_episem.evidence.trial import Trial
 from pytest_episem.runs.rollout import RunSettings
 from pytest_episem.runs.runner import Runner
 
-PLACE = Path(__file__).parents[1] / "agents" / "careful_model.py"
+PLACE = Path(__file__).parents[1] / "helpers" / "careful_model.py"
 
 
 def careful_model(tasks: Sequence[Task], together: bool) -> Any:

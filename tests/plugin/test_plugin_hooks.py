@@ -9,7 +9,7 @@ import pytest
 
 PAIR = "finance/payment-authorization/pr-58217"
 CAREFUL = "--episem-model=episem/careful"
-SMALL = Path(__file__).parents[1] / "bank" / "small_bank"
+SMALL = Path(__file__).parents[1] / "evidence_bank" / "small_bank"
 
 
 def test_a_bank_has_the_name_that_a_plugin_gives_it(pytester):

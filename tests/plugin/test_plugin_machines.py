@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = Path(__file__).parents[1] / "bank" / "small_bank"
+SMALL = Path(__file__).parents[1] / "evidence_bank" / "small_bank"
 AGENT = """
 import pytest
 from pytest_episem.agents import known_agent

@@ -9,10 +9,10 @@ import zlib
 from dataclasses import replace
 
 import pytest
+import retained
 
 from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.evidence.bank import load_bank
-from pytest_episem.report import retained
 from pytest_episem.workflows.bank.load import shipped_workflows
 
 NAMES = ("full_sws", "full_ucr", "critical_ucr", "sbm", "recovery_ucr", "pur")
@@ -122,4 +122,4 @@ def test_wrong_arguments_are_refused(capsys):
 
 def test_any_other_argument_is_refused(capsys):
     assert retained.main(["--chek"]) == 2
-    assert capsys.readouterr().err == "usage: python -m pytest_episem.report.retained [--check]\n"
+    assert capsys.readouterr().err == "usage: python tests/tools/retained.py [--check]\n"

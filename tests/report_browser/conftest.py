@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "workflows"))
-
 import workflow_runs
+from playwright.sync_api import Browser, Page, sync_playwright
 from report_runs import HOSTILE, hostile_run, known_run, save
 
 from pytest_episem.evidence.bank import shipped_bank
@@ -68,10 +63,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _workflows(home: Path, trusting: Path) -> None:
     o, bank = workflow_runs, [workflow_runs.BANK]
-    rules = [o.record("landed", o.ASK, o.DONE, agent=o.RULES), o.record("lost", o.DESK, agent=o.RULES)]
+    rules = [o.record("landed", o.ASK, o.DONE), o.record("lost", o.DESK)]
     odd = [
-        o.record("landed", o.ASK, o.DONE, agent=HOSTILE, faults=(HOSTILE,)),
-        o.record("lost", o.ASK, Attempt("pay", HOSTILE), o.DONE, agent=HOSTILE),
+        o.record("landed", o.ASK, o.DONE, faults=(HOSTILE,)),
+        o.record("lost", o.ASK, Attempt("pay", HOSTILE), o.DONE),
     ]
     joint = o.save(home / "runs" / "joint", o.joint())
     write_reports(

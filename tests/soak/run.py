@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agents"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from careful_model import CarefulModel
 from model_server import CUT, RESET, ModelServer, Reply, Request, fail, say
 

@@ -1,13 +1,8 @@
-"""The shipped workflow bank, and its models, made once. The helpers beside the tests are importable by name."""
+"""The shipped workflow bank, and its models, made once."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from pytest_episem.workflows.bank.load import WorkflowBank, shipped_workflows
 from pytest_episem.workflows.study import Result, run_workflow

@@ -1,4 +1,4 @@
-"""The numbers in the shipped bank's ``README.md``: ``python -m pytest_episem.evidence.validate.datasheet``.
+"""The numbers in the shipped bank's ``README.md``: ``python tests/tools/datasheet.py``.
 
 The text around them is written by hand. The command writes what stands between the two marks anew; ``--check`` only
 says whether it is what the bank gives, and exits 1 if not.
@@ -16,7 +16,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank, Task, shipped_bank
 from pytest_episem.evidence.validate.report import Count, Counts
 
-BEGIN = "<!-- numbers: python -m pytest_episem.evidence.validate.datasheet -->"
+BEGIN = "<!-- numbers: python tests/tools/datasheet.py -->"
 END = "<!-- end of numbers -->"
 
 
@@ -87,7 +87,7 @@ def _row(*cells: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the datasheet's numbers anew, or check them; return 1 where a check finds a difference."""
-    parser = argparse.ArgumentParser(prog="python -m pytest_episem.evidence.validate.datasheet", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/tools/datasheet.py", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is not current")
     parser.add_argument("--file", type=Path, default=shipped_bank_dir() / "README.md", help="the datasheet")
     chosen = parser.parse_args(arguments)

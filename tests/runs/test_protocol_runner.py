@@ -33,7 +33,7 @@ GOAL = {"member_id": "M-17", "copies": 2, "titles": ["Moss", "Fern"], "renewable
 
 @pytest.fixture(scope="module")
 def bank() -> Bank:
-    return load_bank(Path(__file__).parents[1] / "bank" / "small_bank")
+    return load_bank(Path(__file__).parents[1] / "evidence_bank" / "small_bank")
 
 
 class Counting:

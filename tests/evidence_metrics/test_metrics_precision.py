@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from precision import LIMIT, SIZES, Selection, domain, precision, selections
 
 from pytest_episem.evidence.bank import shipped_bank
 from pytest_episem.verdicts.intervals import MIN_FAMILIES
-from pytest_episem.verdicts.precision import LIMIT, SIZES, Selection, domain, precision, selections
 
 TEN = Selection((1,) * 10)
 BOUND = 100 * (1 - 0.025**0.1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-SMALL = Path(__file__).parent / "small_bank"
+SMALL = Path(__file__).parents[1] / "evidence_bank" / "small_bank"
 
 
 class NoAliases(yaml.SafeDumper):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import precision
 import pytest
 
 from pytest_episem.agents.prices import token_prices
@@ -13,7 +14,6 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import shipped_bank
 from pytest_episem.evidence.estimate import Range, estimate_work
 from pytest_episem.evidence.plan import count, fixed_conditions
-from pytest_episem.verdicts import precision
 from pytest_episem.verdicts.intervals import extreme_bound
 
 DOCS = Path(__file__).parents[2] / "docs"

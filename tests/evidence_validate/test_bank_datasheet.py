@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from datasheet import BEGIN, END, main, rewritten
 
 from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import shipped_bank
-from pytest_episem.evidence.validate.datasheet import BEGIN, END, main, rewritten
 
 SHEET = shipped_bank_dir() / "README.md"
 
 
 def test_its_numbers_are_current(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check"]) == 0, "write them anew: python -m pytest_episem.evidence.validate.datasheet"
+    assert main(["--check"]) == 0, "write them anew: python tests/tools/datasheet.py"
     assert capsys.readouterr().out.endswith("README.md: current\n")
 
 

@@ -1,6 +1,6 @@
 """How sure a rate is at a number of pairs: the tables of the page "Choosing thresholds", computed and not copied.
 
-``python -m pytest_episem.verdicts.precision`` prints them. Pairs of one family resemble each other; ``alike`` is the
+``python tests/tools/precision.py`` prints them. Pairs of one family resemble each other; ``alike`` is the
 share of families whose pairs all end the same way (the correlation within a family), the rest are independent.
 """
 
@@ -25,7 +25,7 @@ LIMIT = 10
 SEED = 7
 TRIES = 400
 DRAWS = 1_000
-BEGIN = "<!-- computed by: python -m pytest_episem.verdicts.precision -->"
+BEGIN = "<!-- computed by: python tests/tools/precision.py -->"
 END = "<!-- end of what is computed -->"
 
 

@@ -35,7 +35,7 @@ def test_every_gate_stands_in_the_table():
 
 
 def test_every_pairing_that_is_tested_stands_in_the_table():
-    tests = (ROOT / "tests/gates/test_gates_pairings.py").read_text(encoding="utf-8")
+    tests = (ROOT / "tests/verdicts/test_gates_pairings.py").read_text(encoding="utf-8")
     names = re.findall(r'^    "([^"]+)": \(', tests, re.MULTILINE)
     assert len(names) > 20
     table = PAGES[0].read_text(encoding="utf-8").split("## Together with")[1]

@@ -1,7 +1,7 @@
 """The retained reports: the built-in agents over the whole shipped bank, and the workflow suite's controllers over all
 of theirs, as a worked example of every output.
 
-``python -m pytest_episem.report.retained`` writes them anew into ``reports/``; ``--check`` only says whether they are
+``python tests/tools/retained.py`` writes them anew into ``reports/``; ``--check`` only says whether they are
 what the code, the bank and the agents at hand give, and exits 1 if not. Times and names of runs, which no two runs
 share, are left out, so that equal code gives equal files.
 """
@@ -17,13 +17,14 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+from retained_workflows import write_retained_workflows
+
 from pytest_episem import __version__
 from pytest_episem.agents import known_agent, known_agent_names
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import Bank, shipped_bank
 from pytest_episem.evidence.plan import fixed_conditions
 from pytest_episem.evidence.world.instruction import DEFAULT_INSTRUCTION
-from pytest_episem.report.retained_workflows import write_retained_workflows
 from pytest_episem.report.write import write_runs
 from pytest_episem.runs.run import BankId, PlanTask, RunHeader
 from pytest_episem.runs.run_dir import Run
@@ -31,7 +32,7 @@ from pytest_episem.runs.runner import Runner, RunSettings
 from pytest_episem.runs.version import PROTOCOL_VERSION
 from pytest_episem.workflows.bank.load import shipped_workflows
 
-HOME = Path(__file__).resolve().parent.parent.parent / "reports"
+HOME = Path(__file__).resolve().parents[2] / "reports"
 FORMATS = ("json", "md")
 TOGETHER = ("md", "html")
 _PACKED = re.compile(r'(<script type="text/plain" id="[^"]*">)([A-Za-z0-9+/=]*)(</script>)')
@@ -109,7 +110,7 @@ def _unpacked(found: re.Match[str]) -> str:
 def main(arguments: list[str]) -> int:
     """Write the retained reports, or with ``--check`` compare them; return the exit code."""
     if arguments not in ([], ["--check"]):
-        print("usage: python -m pytest_episem.report.retained [--check]", file=sys.stderr)
+        print("usage: python tests/tools/retained.py [--check]", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder)
@@ -117,7 +118,7 @@ def main(arguments: list[str]) -> int:
         if arguments:
             changed = differences(HOME, fresh, files)
             for name in changed:
-                print(f"reports/{name} is not what this code gives; run python -m pytest_episem.report.retained")
+                print(f"reports/{name} is not what this code gives; run python tests/tools/retained.py")
             return 1 if changed else 0
         for file in files:
             target = HOME / file.relative_to(fresh)
