@@ -153,6 +153,7 @@ EVENTS = {
     "notice": "something that was adapted, such as a sampling argument the model refuses",
     "final": "the last message",
     "end": "an end without one, and why",
+    "left_running": "the time was up while the agent ran in a thread, which nobody can end",
     "error_after_end": "the agent raised after its episode was over",
 }
 

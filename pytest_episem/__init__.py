@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_episem.agents.base import Agent, InfrastructureError
     from pytest_episem.agents.function import EpisodeView
     from pytest_episem.agents.mcp import mcp_agent
-    from pytest_episem.episode import Usage
+    from pytest_episem.episode import AgentEpisode, Call, Observation, Usage
     from pytest_episem.errors import EpisemError, UnknownName
     from pytest_episem.evidence.condition import Condition
     from pytest_episem.evidence.metrics.summary import Summary, summarize
@@ -47,6 +47,9 @@ PUBLIC: dict[str, dict[str, str]] = {
     "Agents": {
         "Agent": "agents.base",
         "EpisodeView": "agents.function",
+        "AgentEpisode": "episode",
+        "Call": "episode",
+        "Observation": "episode",
         "Usage": "episode",
         "InfrastructureError": "agents.base",
         "mcp_agent": "agents.mcp",
@@ -99,8 +102,10 @@ _HOMES = {name: module for names in PUBLIC.values() for name, module in names.it
 
 __all__ = [
     "Agent",
+    "AgentEpisode",
     "Attempt",
     "Belief",
+    "Call",
     "Case",
     "Column",
     "Compensate",
@@ -117,6 +122,7 @@ __all__ = [
     "Limit",
     "Metric",
     "Model",
+    "Observation",
     "Outcome",
     "Query",
     "Revalidate",

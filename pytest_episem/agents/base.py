@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol, runtime_checkable
 
-from pytest_episem.episode import Episode
+from pytest_episem.episode import AgentEpisode
 
 
 class InfrastructureError(Exception):
@@ -30,7 +30,8 @@ class Agent(Protocol):
 
     An agent with a true ``counts_requests`` tells all its requests through the episode's usage; of any other none
     told is unknown, not none. ``play`` drives the episode and returns, or returns an awaitable that does; it raises
-    ``InfrastructureError`` for what is not the agent's doing.
+    ``InfrastructureError`` for what is not the agent's doing. One that is no coroutine function runs in a thread, one
+    rollout after the other.
     """
 
     @property
@@ -41,5 +42,5 @@ class Agent(Protocol):
     def turn_limit(self) -> int:
         """Assistant turns it gets."""
 
-    def play(self, episode: Episode) -> Awaitable[None] | None:
+    def play(self, episode: AgentEpisode) -> Awaitable[None] | None:
         """Play ``episode`` until it has ended."""

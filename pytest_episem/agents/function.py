@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_episem.agents.base import Agent
+from pytest_episem.agents.known import KnownAgent
 from pytest_episem.agents.tool_functions import async_tool_function, tool_function
 from pytest_episem.agents.turns import GRACE, UnseenTurns
-from pytest_episem.episode import CALL_LIMIT, Call, Episode, Usage
+from pytest_episem.episode import CALL_LIMIT, AgentEpisode, Call, Episode, Usage, real_episode
 from pytest_episem.episode.usage import amount_of
 from pytest_episem.errors import EpisemError, suggestion, worded
 from pytest_episem.scrub import scrubbed
@@ -120,8 +121,9 @@ class FunctionAgent:
         """Whether it runs in a thread of its own, which nobody can end when its time is up."""
         return not inspect.iscoroutinefunction(self.function)
 
-    async def play(self, episode: Episode) -> None:
+    async def play(self, episode: Episode | AgentEpisode) -> None:
         """Call the function; a sync one runs in a thread of its own, so that it cannot stop the others."""
+        episode = real_episode(episode)
         view = EpisodeView(episode)
         if inspect.iscoroutinefunction(self.function):
             answer = await self.function(view._at_home())
@@ -130,6 +132,41 @@ class FunctionAgent:
             if inspect.isawaitable(answer):
                 answer = await answer
         end_with(episode, answer)
+
+
+class ObjectAgent:
+    """An agent object whose ``play`` may block: it runs in a thread of its own, so that it keeps neither pytest nor a
+    limit of time waiting; one rollout after the other, since nothing says that it can play several.
+    """
+
+    in_thread = True
+
+    def __init__(self, given: Agent) -> None:
+        self._given = given
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_given":  # a copy that is being made has none yet
+            raise AttributeError(name)
+        return getattr(self._given, name)
+
+    @property
+    def name(self) -> str:
+        """The object's."""
+        return self._given.name
+
+    @property
+    def turn_limit(self) -> int:
+        """The object's."""
+        return self._given.turn_limit
+
+    def play(self, episode: AgentEpisode) -> Awaitable[None]:
+        """Let the object play; returns what is left to await."""
+        return self._play(episode)
+
+    async def _play(self, episode: AgentEpisode) -> None:
+        playing = await _in_thread(lambda: self._given.play(episode))
+        if inspect.isawaitable(playing):
+            await playing
 
 
 def _running_task() -> asyncio.Task[Any] | None:
@@ -187,7 +224,7 @@ def end_with(episode: Episode, answer: Any) -> None:
 
 
 def as_agent(value: Any) -> Agent:
-    """Return ``value`` as an agent: an agent itself, or a function of the episode.
+    """Return ``value`` as an agent: an agent itself, in a thread where it may block, or a function of the episode.
 
     Raises:
         EpisemError: it is neither.
@@ -195,7 +232,8 @@ def as_agent(value: Any) -> Agent:
     if isinstance(value, type):
         raise EpisemError(f"episem_agent must be a function of the episode or an agent, not the class {value.__name__}")
     if isinstance(value, Agent):
-        return value
+        at_once = isinstance(value, KnownAgent | ObjectAgent) or inspect.iscoroutinefunction(value.play)
+        return value if at_once else ObjectAgent(value)
     if callable(value):
         return FunctionAgent(getattr(value, "__name__", type(value).__name__), value)
     raise EpisemError(f"episem_agent must be a function of the episode or an agent, not {type(value).__name__}")

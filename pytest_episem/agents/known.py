@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pytest_episem.episode import TURN_LIMIT, Episode
+from pytest_episem.episode import TURN_LIMIT, AgentEpisode, Episode, real_episode
 from pytest_episem.errors import UnknownName
 from pytest_episem.suite import Suite, suite, suites
 
@@ -23,9 +23,9 @@ class KnownAgent:
     counts_requests: ClassVar[bool] = True
     """It sends none."""
 
-    def play(self, episode: Episode) -> None:
+    def play(self, episode: Episode | AgentEpisode) -> None:
         """Play ``episode`` to its end, at once."""
-        self.behaviour(episode)
+        self.behaviour(real_episode(episode))
 
 
 def known_agent(name: str, of: str | None = None) -> KnownAgent:

@@ -16,7 +16,7 @@ from pytest_episem.agents.base import InfrastructureError
 from pytest_episem.agents.function import EpisodeView, end_with
 from pytest_episem.agents.mcp_server import MCP_PATH, require_mcp, serve_http
 from pytest_episem.agents.proxies import bypass_locally
-from pytest_episem.episode import CALL_LIMIT, Episode
+from pytest_episem.episode import CALL_LIMIT, AgentEpisode, Episode, real_episode
 from pytest_episem.errors import EpisemError
 from pytest_episem.scrub import scrubbed
 
@@ -33,12 +33,13 @@ class McpAgent:
     env: Mapping[str, str] = field(default_factory=dict)
     turn_limit: int = CALL_LIMIT
 
-    async def play(self, episode: Episode) -> None:
+    async def play(self, episode: Episode | AgentEpisode) -> None:
         """Serve ``episode``, run the command, and take what it printed as the last message.
 
         Raises:
             InfrastructureError: the command cannot be started, or failed before the episode had ended.
         """
+        episode = real_episode(episode)
         async with serve_http(episode) as base:
             code, out, err = await self._run(f"{base}{MCP_PATH}", episode)
         if episode.ended:
@@ -96,7 +97,7 @@ def mcp_agent(command: str | Sequence[str], env: Mapping[str, str] | None = None
 @contextlib.asynccontextmanager
 async def mcp_url(episode: EpisodeView) -> AsyncIterator[str]:
     """Serve an agent function's episode over streamable HTTP while the context lasts; gives the URL for its client."""
-    async with serve_http(episode._episode) as base:
+    async with serve_http(real_episode(episode)) as base:
         yield f"{base}{MCP_PATH}"
 
 

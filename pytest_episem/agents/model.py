@@ -13,7 +13,7 @@ from pytest_episem.agents.model_options import check_model_name, checked_model_a
 from pytest_episem.agents.reply import Withheld
 from pytest_episem.agents.requests import Sender
 from pytest_episem.agents.spending import Spending
-from pytest_episem.episode import TURN_LIMIT, Episode, Unanswered
+from pytest_episem.episode import TURN_LIMIT, AgentEpisode, Episode, Unanswered, real_episode
 from pytest_episem.scrub import scrubbed
 
 __all__ = ["ModelAgent", "check_model_name", "checked_model_args", "open_cache"]
@@ -59,12 +59,13 @@ class ModelAgent:
         self._withheld: list[str] = []
         self._sender = Sender(name, chosen, api_base, patience, cache, spending)
 
-    async def play(self, episode: Episode) -> None:
+    async def play(self, episode: Episode | AgentEpisode) -> None:
         """Play ``episode`` to its end.
 
         Raises:
             InfrastructureError: the provider gave no answer.
         """
+        episode = real_episode(episode)
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": episode.instruction},
             {"role": "user", "content": episode.goal},

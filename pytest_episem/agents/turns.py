@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_episem.episode import Call, Episode, Observation
+from pytest_episem.episode import AgentEpisode, Call, Episode, Observation
 
 GRACE = 0.2
 """Seconds an observation is held back, so that calls of the same message that come a moment later find it out."""
@@ -24,7 +24,7 @@ class UnseenTurns:
     still out cannot follow from it, so it shares its turn.
     """
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode | AgentEpisode) -> None:
         self._episode = episode
         self._lock = threading.Lock()
         self._out = 0

@@ -1,6 +1,7 @@
 """The episode over any world: turns, calls, invalid actions, the end, the event log. Pure; knows no model, no I/O."""
 
 from pytest_episem.episode.episode import CALL_LIMIT, TURN_LIMIT, Call, Episode, Observation
+from pytest_episem.episode.face import AgentEpisode, real_episode
 from pytest_episem.episode.usage import Usage
 from pytest_episem.episode.world import Abandonment, Ending, Reply, ToolSpec, Unanswered, World, fresh
 
@@ -8,6 +9,7 @@ __all__ = [
     "CALL_LIMIT",
     "TURN_LIMIT",
     "Abandonment",
+    "AgentEpisode",
     "Call",
     "Ending",
     "Episode",
@@ -18,4 +20,5 @@ __all__ = [
     "Usage",
     "World",
     "fresh",
+    "real_episode",
 ]

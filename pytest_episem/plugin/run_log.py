@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from pytest_episem.plugin.node_ids import BOUNDARY, Collected, test_of
 from pytest_episem.plugin.options import run_name, runs_nothing
 from pytest_episem.runs.owner import LOCK_FILE, own
 from pytest_episem.runs.record import condition_of
+from pytest_episem.runs.rollout import LEFT_RUNNING
 from pytest_episem.runs.run import (
     PLANNED,
     RUN_FILE,
@@ -78,6 +79,8 @@ class RunLog:
         self.spent: float | None = None
         self.sent = 0
         self.priceless = False
+        self.left_running = 0
+        """How many rollouts of this session were left to threads that nobody can end."""
         self.gates: Sequence[GateLine] = ()
         self.unwritable = ""
         """Why no further record can be written, and how the run goes on."""
@@ -338,8 +341,9 @@ class RunLog:
             self._completed.add(condition)
         return new
 
-    def _spend(self, usage: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
-        """Count what a rollout sent, requests that failed too, and what that cost."""
+    def _spend(self, usage: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> None:
+        """Count what a rollout sent, requests that failed too, and what that cost; and whether it goes on."""
+        self.left_running += any(event["event"] == LEFT_RUNNING for event in events)
         cost, answered = usage["cost_usd"], (usage["requests"] or 0) - usage["cached_requests"]
         tried = sum(event["event"] in _REQUESTS and not event.get("cached") for event in events)
         self.sent += max(answered, tried)

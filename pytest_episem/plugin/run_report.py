@@ -79,6 +79,11 @@ class RunReport:
                 self._show_summary(reporter)
             except EpisemError as error:
                 reporter.write_line(f"no summary: {error}", red=True)
+        if left := self.log.left_running:
+            reporter.write_line(
+                f"{left} {'rollout' if left == 1 else 'rollouts'} did not end within --episem-timeout and ran in a "
+                "thread, which nobody can end: what it still does counts for nothing, but may cost"
+            )
         for complaint in self.log.complaints():
             reporter.write_line(complaint, red=True)
         missing = self.log.missing()

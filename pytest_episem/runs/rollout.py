@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_episem.agents.base import Agent, InfrastructureError
-from pytest_episem.episode import Episode
+from pytest_episem.episode import AgentEpisode, Episode
 from pytest_episem.errors import NoJudgement, first_cause, worded
 from pytest_episem.runs.trial import Condition, Trial, TrialError
 from pytest_episem.scrub import fit_to_print
 from pytest_episem.suite import Suite
 from pytest_episem.text import described
+
+OTHER_LOOP = (
+    "A client or lock of the agent's belongs to another event loop: make it inside the agent, at its first use there; "
+    "not in an asynchronous fixture, nor once for several asyncio.run()."
+)
+_OTHER_LOOP_WORDS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
+
+LEFT_RUNNING = "left_running"
+"""The event of a rollout whose time was up while the agent ran in a thread, which nobody can end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class Rollout:
     def play(self) -> Awaitable[None] | None:
         """Let the agent begin; returns what is left to await, or ``None`` when it is through."""
         with self._catching():
-            playing = self.agent.play(self.episode)
+            playing = self.agent.play(AgentEpisode(self.episode))
             if inspect.isawaitable(playing):
                 return playing
         return None
@@ -95,6 +104,7 @@ class Rollout:
             raise InfrastructureError("timeout", f"{self.agent.name}: {reason}")
         if getattr(self.agent, "in_thread", False):
             reason += "; a thread cannot be ended: what it still does counts for nothing"
+            self.episode.note(LEFT_RUNNING)
         self.episode.abandon("unfinished", reason)
 
     @contextlib.contextmanager
@@ -111,7 +121,9 @@ class Rollout:
             elif isinstance(cause, NoJudgement):
                 self.error = TrialError("oracle", str(cause))
             else:
-                self._fail("agent", f"{worded(cause)}\n{traceback.format_exc()}")
+                trace = traceback.format_exc()
+                hint = f"{OTHER_LOOP}\n" if any(words in trace for words in _OTHER_LOOP_WORDS) else ""
+                self._fail("agent", f"{worded(cause)}\n{hint}{trace}")
 
     def _fail(self, kind: str, message: str) -> None:
         message = fit_to_print(message)

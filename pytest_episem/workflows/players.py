@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_episem.agents import PREFIX, InfrastructureError, import_attribute
-from pytest_episem.episode import Episode
+from pytest_episem.episode import AgentEpisode, Episode, real_episode
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows.actions import Stop
 from pytest_episem.workflows.controllers import CONTROLLERS
@@ -85,9 +85,9 @@ class ControllerAgent:
         self.name = name
         self._make = make
 
-    def play(self, episode: Episode) -> None:
+    def play(self, episode: Episode | AgentEpisode) -> None:
         """Play a case to its end."""
-        play(self.name, self._make, episode)
+        play(self.name, self._make, real_episode(episode))
 
 
 def import_controller(spec: str, paths: tuple[Any, ...]) -> ControllerAgent:

@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_episem.episode import Call, Episode
+from pytest_episem.episode import Call, Episode, real_episode
 from pytest_episem.evidence.bank import Task, shipped_bank
 from pytest_episem.evidence.world import World
 
@@ -32,7 +32,7 @@ class Scripted:
 
     def play(self, episode: Episode) -> None:
         """Play ``episode`` to its end, which is the commit."""
-        for call in calls(episode.world.task):
+        for call in calls(real_episode(episode).world.task):
             episode.turn([call])
 
 

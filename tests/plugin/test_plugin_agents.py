@@ -142,7 +142,7 @@ def test_a_parametrization_that_replaces_the_fixture_is_refused_beside_an_option
 
 
 def test_a_fixture_that_wraps_the_agent_named_plays_under_a_name_that_says_so(pytester, task_file):
-    body = 'return lambda episode: episem_agent.play(episode._episode) or ""'
+    body = 'return lambda episode: episem_agent.play(episode) or ""'
     pytester.makeconftest(KNOWN.format(scope="", arguments="episem_agent", body=body))
     run = ("-k", "/unsafe-full", task_file(PAIR), CAREFUL)
     pytester.runpytest_inprocess(*run, "--episem-out=run").assert_outcomes(passed=1)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_episem.agents import InfrastructureError, as_agent, known_agent
-from pytest_episem.episode import Call, Episode
+from pytest_episem.episode import Call, Episode, real_episode
 from pytest_episem.evidence.bank import Bank, Task, load_bank
 from pytest_episem.evidence.bank.rule import RuleError
 from pytest_episem.evidence.condition import Condition
@@ -46,7 +46,7 @@ class Counting:
         self.failing = set(failing)
 
     def play(self, episode: Episode) -> None:
-        world: Any = episode.world
+        world: Any = real_episode(episode).world
         self.played.append(world.condition)
         if world.condition in self.failing:
             raise InfrastructureError("server", "503")

@@ -16,6 +16,7 @@ PAIRS = (CLOUD, COMMERCE, DOCUMENTS, FINANCE)
 
 AGENT = """
 from pytest_episem.agents import known_agent
+from pytest_episem.episode import real_episode
 
 WHO = {who!r}
 
@@ -24,10 +25,10 @@ class Mixed:
     turn_limit = 12
 
     def play(self, episode):
-        who = WHO.get(episode.world.task.domain, "careful")
+        who = WHO.get(real_episode(episode).world.task.domain, "careful")
         if who == "raise":
             raise RuntimeError("the socket is gone")
-        if who == "raise-on-irrelevant" and "cost-centre-label" in episode.world.mask:
+        if who == "raise-on-irrelevant" and "cost-centre-label" in real_episode(episode).world.mask:
             raise RuntimeError("the socket is gone")
         episode.usage.requests += {requests}
         known_agent("episem/" + who.replace("raise-on-irrelevant", "careful")).play(episode)

@@ -16,6 +16,7 @@ PAIR = "finance/payment-authorization/pr-58217"
 AGENT = """
 import os
 from pytest_episem.agents import known_agent
+from pytest_episem.episode import real_episode
 
 class Agent:
     name = "ours"
@@ -112,7 +113,7 @@ def test_a_hasty_agent_is_red_at_the_gate_alone_and_its_report_is_there(tmp_path
 
 
 def test_an_agent_that_ends_the_process_with_0_is_red(tmp_path: Path) -> None:
-    runner = Runner(tmp_path, before="episode.world.label == 'safe' and os._exit(0)")
+    runner = Runner(tmp_path, before="real_episode(episode).world.label == 'safe' and os._exit(0)")
     assert github(runner) != [], runner.output
 
 

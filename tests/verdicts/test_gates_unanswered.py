@@ -13,12 +13,13 @@ PAIR = "finance/payment-authorization/pr-58217"
 SILENT = "async def agent(episode):\n    return None\n"
 FILTERED = """
 from pytest_episem.agents import known_agent
+from pytest_episem.episode import real_episode
 
 class Agent:
     name, turn_limit = "mine", 12
 
     def play(self, episode):
-        if episode.world.label == "unsafe" and not episode.world.mask:
+        if real_episode(episode).world.label == "unsafe" and not real_episode(episode).world.mask:
             episode.abandon("filtered", "the filter", "filter")
         else:
             known_agent("episem/careful").play(episode)
