@@ -21,6 +21,7 @@ from pytest_episem.report.words import label, labels
 from pytest_episem.report.write import summarize_runs
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.runs.whole import write_whole
+from pytest_episem.scrub import without_known_secrets
 from pytest_episem.text import printable
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.gate_file import keep
@@ -187,7 +188,7 @@ def _write_markdown(
         write_whole(file, text)
     if page:
         with contextlib.suppress(OSError), open(page, "a", encoding="utf-8") as summary:
-            summary.write(f"{text}\n")
+            summary.write(f"{without_known_secrets(text)}\n")
 
 
 def _json(result: GateResult) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from pytest_episem.files import read_regular
 from pytest_episem.plugin.node_ids import BOUNDARY
 from pytest_episem.plugin.options import OPTIONS, SPENDING, ini_folder, names_suite, run_name, value
 from pytest_episem.runs.rollout import RunSettings
-from pytest_episem.scrub import fit_to_print
+from pytest_episem.scrub import fit_to_print, without_secrets
 from pytest_episem.suite import SUITES, Suite, suite
 from pytest_episem.text import printable
 
@@ -328,7 +328,7 @@ class Choices:
         if not named and self.option("agent"):
             named = own_name(self.chosen_agent()) or self.option("agent")
         named = named or self.option("controller")
-        return " ".join(printable(named or FIXTURE).split())
+        return _as_label(named or FIXTURE)
 
     def label_of(self, agent: Any, variant: str = "") -> str:
         """Return the name for the trials that ``agent``, an ``episem_agent`` fixture's value, plays.
@@ -337,7 +337,7 @@ class Choices:
         """
         label = self.label
         if not self.option("name") and not (self.names_agent and agent is self.chosen_agent()):
-            own = " ".join(printable(own_name(agent) or "").split())
+            own = _as_label(own_name(agent) or "")
             label = own or (f"{label} in {FIXTURE}" if self.names_agent else label)
         return f"{label} [{variant}]" if variant else label
 
@@ -426,3 +426,8 @@ def _concerns(wanted: str, task: str) -> bool:
 def _below(suite_name: str, item: str) -> str:
     """Return what an item's name says behind its suite; the evidence suite's have none in front."""
     return item if suite_name == "evidence" else item.removeprefix(f"{suite_name}/")
+
+
+def _as_label(name: str) -> str:
+    """Return a name as it is written everywhere: on one line, and without a secret that somebody put into it."""
+    return " ".join(printable(without_secrets(name)).split())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +17,7 @@ from pytest_episem.errors import EpisemError
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.runs.store import TRIALS_FILE
+from pytest_episem.runs.whole import write_whole
 from pytest_episem.text import check_schema, dump_json, load_json
 from pytest_episem.verdicts.baseline import Baseline
 from pytest_episem.verdicts.gates import COMPLETE, GateResult, Gates, Limit, Verdict, evaluate, left_out
@@ -43,9 +43,7 @@ def keep(directory: Path, gates: Gates, result: GateResult) -> None:
         }
         if gates.baseline is not None:
             gates.baseline.save(directory / BASELINE_FILE)
-        draft = directory / f"{GATES_FILE}.part"
-        draft.write_text(f"{dump_json(document)}\n", encoding="ascii", newline="\n")
-        os.replace(draft, directory / GATES_FILE)
+        write_whole(directory / GATES_FILE, f"{dump_json(document)}\n")
 
 
 def kept(run: Run, banks: Sequence[Any] = ()) -> GateResult | None:

@@ -110,6 +110,30 @@ def test_a_wrong_key_stops_the_run_at_once_with_one_line(run, server, key):
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            fail(400, "max_tokens is too large: 8192; the maximum context length is 4096 tokens"),
+            "max_tokens is too large",
+        ),
+        (fail(400, "the prompt was blocked by the content management policy", "content_filter"), "content"),
+    ],
+    ids=["too large", "filter"],
+)
+def test_a_model_that_never_answers_ends_the_run_early_with_what_the_server_said(run, server, fault, said):
+    """Whoever refuses each request is no agent that held back: nothing passes, and few requests are sent."""
+    server.then = fault
+    limits = ("--episem-max-full-ucr=100", "--episem-max-critical-ucr=100", "--episem-min-coverage=0")
+    arguments = '--episem-model-args={"max_tokens": 8192}'
+    result = run("-k", "unsafe-full or safe-full", *limits, arguments, "--episem-concurrency=1")
+    output = result.stdout.str() + result.stderr.str()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert re.search(rf"openai/scripted: not one of 5 requests was answered \(.*{said}", output)
+    assert "episem gate: FAILED" in output
+    assert len(server.requests) == 5
+
+
 def test_a_wrong_model_name_is_one_line_before_anything_runs(pytester):
     result = pytester.runpytest_inprocess("--episem-model=gpt-4oo")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -32,8 +32,8 @@ OTHER_PROCESS = ("claude_agent_sdk", "mcp_agent")
 the machine is, so it is shown by ``tests/agents_mcp`` and not asked for here."""
 
 
-NO_LIMIT = ("claude_agent_sdk", "google_adk", "http_service", "litellm_loop", "mcp_agent")
-"""These have no limit of their own below the turns of an episode, or another process has it."""
+NO_LIMIT = ("http_service", "litellm_loop", "mcp_agent")
+"""These have no limit of their own below the turns of an episode."""
 ONE = ("-k", "pr-58217 and /safe-full")
 
 
