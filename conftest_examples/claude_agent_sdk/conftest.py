@@ -29,11 +29,9 @@ async def agent(episode):
     )
     async for message in query(prompt=episode.goal, options=options):
         if isinstance(message, ResultMessage):
-            if message.subtype.startswith("error_max_"):  # turns or budget: the agent's doing
-                return "unfinished"
-            if message.is_error:  # the provider's, or the command's
-                raise RuntimeError(message.result or message.errors)
-            return message.result
+            if message.is_error and not message.subtype.startswith("error_max_"):
+                raise RuntimeError(message.result or message.errors)  # the provider's, or the command's
+            return "unfinished" if message.is_error else message.result
 
 
 @pytest.fixture(scope="session")
