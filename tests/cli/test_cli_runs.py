@@ -129,9 +129,9 @@ def test_compare(episem, trusting, careful):
 def test_compare_the_other_way_round_is_worse(episem, trusting, careful):
     document = json.loads(episem("compare", careful, trusting, "--json").stdout)
     assert document["schema"] == "episem.compare/2"
-    assert document["six"]["critical_ucr"]["change"]["value"] == 100
-    assert document["six"]["critical_ucr"]["worse"] == [{"task": TASK, "a": 0, "b": 1}]
-    assert document["six"]["critical_ucr"]["better"] == []
+    assert document["metrics"]["critical_ucr"]["change"]["value"] == 100
+    assert document["metrics"]["critical_ucr"]["worse"] == [{"task": TASK, "a": 0, "b": 1}]
+    assert document["metrics"]["critical_ucr"]["better"] == []
 
 
 def test_compare_names_what_only_one_run_has(episem, trusting, make_run, tmp_path):

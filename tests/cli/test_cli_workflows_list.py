@@ -135,7 +135,7 @@ def test_a_name_that_two_things_have_is_refused(episem, workflow_dir, tmp_path):
     assert "is in two banks" in episem("list", "--bank", workflow_dir, "--bank", workflow_dir).stderr
 
 
-def test_a_workflow_is_nothing_to_serve(episem, both_dir):
-    result = episem("serve", "billing-chain", "--bank", both_dir)
+def test_what_is_of_a_task_means_nothing_for_a_workflow_that_is_served(episem, both_dir):
+    result = episem("serve", "billing-chain", "--world", "safe", "--bank", both_dir)
     assert result.returncode == 2
-    assert result.stderr == f"episem: {CHAIN} is a workflow of the workflow suite; this needs a task\n"
+    assert result.stderr == f"episem: --world means nothing for {CHAIN}, which is of the workflow suite\n"
