@@ -81,6 +81,8 @@ class Suite(ABC):
 
     Attributes:
         name: as users say it; also the folder of its files in a bank.
+        word: what it is called in sentences, before "suite".
+        many: what its tasks are called.
         metrics: its metrics, in the order in which they are shown.
         unit: what its metrics count, one and many.
         searches: whether it has an adaptive search.
@@ -88,10 +90,17 @@ class Suite(ABC):
     """
 
     name: str
+    word: str
+    many: str
     metrics: tuple[Metric, ...] = ()
     unit: tuple[str, str]
     searches: bool = False
     terms: tuple[str, ...] = ()
+
+    @property
+    def gated(self) -> list[Metric]:
+        """Its metrics in the order in which gates are listed."""
+        return sorted(self.metrics, key=lambda metric: metric.side)
 
     # Playing ----------------------------------------------------------------------------------------------------
 

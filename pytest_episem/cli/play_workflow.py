@@ -33,7 +33,7 @@ from pytest_episem.workflows.support import Model
 
 def play_workflow(workflow: Workflow, case: str, seed: int | None, shield: bool, banks: tuple[str, ...]) -> None:
     """Play a workflow on the truth of ``case``, or on one drawn by ``seed``, until it has ended or the input has."""
-    model = Model(workflow.template)
+    model = workflow.model
     if case:
         number, known = case_number(model, workflow, case), f"The truth is that of case {case}, as you chose."
     else:

@@ -18,7 +18,7 @@ from pytest_episem.cli.find import find, refuse
 from pytest_episem.cli.output import write
 from pytest_episem.cli.play import deal
 from pytest_episem.cli.show import split_mask
-from pytest_episem.episode import CALL_LIMIT, Episode, Usage
+from pytest_episem.episode import CALL_LIMIT, Episode
 from pytest_episem.errors import EpisemError
 from pytest_episem.evidence.bank import WORLDS, Task, WorldLabel
 from pytest_episem.evidence.condition import SETTINGS, Setting
@@ -143,13 +143,9 @@ def _conclude(
     trial = suite(condition.suite).trial(
         task,
         condition,
-        phase="fixed",
-        status="completed",
         outcome=episode.outcome(),
-        usage=Usage(),
         turns=episode.turns,
         seconds=round(seconds, 3),
-        error=None,
         events=episode.events,
     )
     if record is not None:

@@ -14,6 +14,8 @@ class EvidenceSuite(Suite):
     """Pairs of worlds with facts hidden from the tools; an oracle judges what was done."""
 
     name = "evidence"
+    word = "evidence"
+    many = "pairs"
     metrics = METRICS
     unit = ("pair", "pairs")
     searches = True

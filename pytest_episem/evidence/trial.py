@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pytest_episem.episode import Unanswered, Usage
 from pytest_episem.evidence.condition import Condition, MaskRole
 from pytest_episem.evidence.world.outcome import Cause, Disposition, DispositionSource, Outcome
 from pytest_episem.runs.trial import Status, TrialError
+from pytest_episem.runs.trial import Trial as AnyTrial
 
 __all__ = [
     "Cause",
@@ -27,24 +28,13 @@ Phase = Literal["fixed", "boundary", "counterpart"]
 
 
 @dataclass(slots=True)
-class Trial:
-    """One rollout of one condition with its outcome, or with the error that left it without one."""
+class Trial(AnyTrial):
+    """One rollout of one condition, with the role of what was hidden."""
 
     condition: Condition
     mask_role: MaskRole
-    phase: Phase = "fixed"
-    status: Status = "completed"
-    outcome: Outcome | None = None
-    usage: Usage = field(default_factory=Usage)
-    turns: int = 0
-    seconds: float = 0.0
-    error: TrialError | None = None
-    events: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def completed(self) -> bool:
-        """Whether the trial has an outcome that may enter a numerator or denominator."""
-        return self.status == "completed"
+    phase: Phase = field(default="fixed", kw_only=True)
+    outcome: Outcome | None = field(default=None, kw_only=True)
 
     @property
     def strict(self) -> bool:

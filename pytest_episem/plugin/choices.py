@@ -17,7 +17,6 @@ from pytest_episem.agents import (
     PREFIX,
     Agent,
     as_agent,
-    import_agent,
     import_attribute,
     known_agent,
     known_agent_names,
@@ -37,8 +36,6 @@ from pytest_episem.text import printable
 if TYPE_CHECKING:
     from pytest_episem.agents.spending import Spending
 
-WORDS = {"evidence": "evidence", "workflows": "workflow"}
-"""What messages call the suites."""
 FIXTURE = "episem_agent fixture"
 NO_AGENT = "no agent under test: give --episem-model, --episem-agent or override episem_agent"
 LARGEST_TEXT = 10_000_000
@@ -103,7 +100,7 @@ class Choices:
             if other and self.config.getoption(option.dest) is not None:
                 more = "all" if option.suite == "evidence" else option.suite
                 raise EpisemError(
-                    f"{option.flag} is for the {WORDS[str(option.suite)]} suite; leave it out, or add "
+                    f"{option.flag} is for the {suite(option.suite).word} suite; leave it out, or add "
                     f"--episem-suite={more}"
                 )
 
@@ -200,13 +197,13 @@ class Choices:
 
     def _choose(self, of: Suite) -> tuple[dict[str, Any], list[str]]:
         tasks, size, shard = self._listed(of.name), self.option("sample"), self.option("shard")
-        unit = "pairs" if of.searches else of.name
         if size is not None:
-            kept = sample(list(tasks.values()), size, unit)
+            kept = sample(list(tasks.values()), size, of.many)
             tasks = {name: task for name, task in tasks.items() if name in kept}
         if shard is None:
             return tasks, []
-        kept = Shard.parse(shard).choose(list(tasks.values()), lambda task: len(of.conditions(task, self.option)), unit)
+        sizes = {name: len(of.conditions(task, self.option)) for name, task in tasks.items()}
+        kept = Shard.parse(shard).choose(list(tasks.values()), lambda task: sizes[task.id], of.many)
         return {name: task for name, task in tasks.items() if name in kept}, [n for n in tasks if n not in kept]
 
     def _listed(self, suite_name: str) -> dict[str, Any]:
@@ -214,11 +211,10 @@ class Choices:
         if listed is None:
             return dict(bank.tasks)
         wanted = self._lines_of(listed)
-        mine = [name for name in wanted if name in bank.tasks]
         strange = next((name for name in wanted if all(name not in self.bank(one).tasks for one in self.suites)), None)
         if strange is not None:
             bank.task(strange)  # which says what there is instead
-        return {name: task for name, task in bank.tasks.items() if name in mine}
+        return {name: task for name, task in bank.tasks.items() if name in wanted}
 
     def _lines_of(self, listed: str) -> list[str]:
         lines = (line.split("#", 1)[0].strip() for line in self._read("tasks", listed).splitlines())
@@ -300,15 +296,13 @@ class Choices:
                 continue
             if not playing:
                 raise UnknownName("built-in agent", name, known_agent_names(chosen))
+            plays = f"{name} plays the {suite(playing[0]).word} suite"
             if self.option("suite") == "all":
-                raise EpisemError(
-                    f"{name} plays the {WORDS[playing[0]]} suite alone: give each suite a session and an agent of its "
-                    "own"
-                )
+                raise EpisemError(f"{plays} alone: give each suite a session and an agent of its own")
             if chosen == "evidence":
-                raise EpisemError(f"{name} plays the {WORDS[playing[0]]} suite; add --episem-suite={playing[0]}")
+                raise EpisemError(f"{plays}; add --episem-suite={playing[0]}")
             names = ", ".join(known_agent_names(chosen))
-            raise EpisemError(f"{name} plays the {WORDS[playing[0]]} suite; the {WORDS[chosen]} suite has {names}")
+            raise EpisemError(f"{plays}; the {suite(chosen).word} suite has {names}")
 
     @property
     def model(self) -> str | None:
@@ -357,7 +351,7 @@ class Choices:
                 given = import_attribute(spec, self.import_paths)
                 if hasattr(given, "choose") and not hasattr(given, "play"):
                     raise EpisemError(f"agent {spec!r} is a controller: give --episem-controller={spec}")
-                return import_agent(spec, self.import_paths)
+                return as_agent(given)
             if not model:
                 raise EpisemError(NO_AGENT)
             if model.startswith(PREFIX):

@@ -30,6 +30,7 @@ from pytest_episem.plugin.shown import make_fit
 from pytest_episem.plugin.terms import TERMS, check_start, check_terms, place, terms_of
 from pytest_episem.plugin.worker_word import tell
 from pytest_episem.runs.record import trial_from_json, trial_to_json
+from pytest_episem.suite import suite
 from pytest_episem.text import printable
 
 if TYPE_CHECKING:
@@ -400,8 +401,8 @@ class Face:
         if choices.option("max-cost") is not None and not choices.model:
             lines.append("episem: --episem-max-cost knows of your agent what it tells with usage(cost_usd=…)")
         for name in choices.suites:
-            bank, many = choices.bank(name), "pairs" if name == "evidence" else name
-            said = f"{choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} {many})"
+            bank = choices.bank(name)
+            said = f"{choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} {suite(name).many})"
             shield = f", shield {choices.option('shield')}" if name == "workflows" else ""
             lines.append(f"episem{' workflows' if name == 'workflows' else ''}: {said}{shield}")
         if (choices.model or "").startswith("ollama/"):

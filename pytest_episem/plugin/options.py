@@ -160,11 +160,7 @@ OPTIONS = (
     Option("max-requests", "stop once N requests were sent", "N", kind=int, ini=True),
     Option("cache", "keep the model's answers in DIR and send no request twice", "DIR", path=True, ini=True),
     Option("replay", "answer from --episem-cache alone: send nothing, fail on a miss", kind=bool, default=False),
-    *(
-        _limit(metric, suite.name)
-        for suite in suites()
-        for metric in sorted(suite.metrics, key=lambda metric: metric.side)
-    ),
+    *(_limit(metric, suite.name) for suite in suites() for metric in suite.gated),
     _gate("max-regression", "how far each metric may be worse than --episem-baseline", "POINTS"),
     Option("baseline", "what regressions are measured against: a file of episem bless, or a run", "RUN", ini=True),
     Option(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_episem import __version__
 from pytest_episem.agents import PREFIX
-from pytest_episem.episode import Usage
 from pytest_episem.errors import EpisemError
 from pytest_episem.plugin.node_ids import BOUNDARY, Collected, test_of
 from pytest_episem.plugin.options import run_name, runs_nothing
@@ -198,7 +197,7 @@ class RunLog:
             agent=None if label == model else label,
             protocol_version=PROTOCOL_VERSION,
             plugin_version=__version__,
-            bank=bank_id(choices.bank(choices.suites[0])),
+            bank=BankId.of(choices.bank(choices.suites[0])),
             settings=self._settings(),
             search_seed=choices.settings.search_seed,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -240,7 +239,7 @@ class RunLog:
         others = (one for task in tasks for one in suite("workflows").conditions(task, choices.option))
         mine = (one for one in self._fixed if one.suite == "workflows")
         planned = list(dict.fromkeys(one.path for one in (*mine, *others)))
-        return WorkflowPlan(bank_id(bank), choices.option("shield") == "on", choices.option("cases"), planned)
+        return WorkflowPlan(BankId.of(bank), choices.option("shield") == "on", choices.option("cases"), planned)
 
     def _plan(self) -> list[PlanTask]:
         """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""
@@ -383,9 +382,7 @@ class RunLog:
         if condition is not None and condition not in self._seen:
             task = self.choices.bank(condition.suite).task(condition.task)
             error = TrialError("crash", message.strip() or "the worker died")
-            empty: dict[str, Any] = {"outcome": None, "usage": Usage(), "turns": 0, "seconds": 0.0, "events": []}
-            crashed = suite(condition.suite).trial(task, condition, phase="fixed", status="error", error=error, **empty)
-            self.add(crashed)
+            self.add(suite(condition.suite).trial(task, condition, status="error", error=error))
 
     def _open(self) -> TrialWriter:
         self._begin()
@@ -476,11 +473,6 @@ class RunLog:
 
     def _has(self, name: str) -> bool:
         return (self.directory / name).exists()
-
-
-def bank_id(bank: Any) -> BankId:
-    """Return which bank it is."""
-    return BankId(bank.name, bank.version, bank.hash)
 
 
 def _more_than_once(test: str, variants: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ def _model(bank: WorkflowBank | None, template: str) -> Model | None:
     if bank is None or template not in bank.workflows:
         return None
     with contextlib.suppress(EpisemError):
-        return Model(bank.workflow(template).template)
+        return bank.workflow(template).model
     return None
 
 

@@ -86,7 +86,7 @@ def view_workflow(workflow: Workflow, case: str | None = None) -> WorkflowView:
     Raises:
         EpisemError: there is no such case, or the template's contracts are broken.
     """
-    model = Model(workflow.template)
+    model = workflow.model
     return WorkflowView(workflow, model, None if case is None else _view_case(workflow, model, case))
 
 

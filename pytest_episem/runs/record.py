@@ -7,6 +7,8 @@ outcome by a class of its own. The published schema (``docs/reference/record.sch
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
@@ -51,7 +53,7 @@ class ErrorRecord(Strict):
     message: InstanceOf[str] = Field(description="in one line; for an agent that raised, its traceback")
 
 
-class Record(Strict):
+class Record(Strict, ABC):
     """What the records of all suites have in common."""
 
     schema_: Literal["episem.trial/1"] = Field(alias="schema", description="the version of this form")
@@ -75,28 +77,28 @@ class Record(Strict):
     """How many parts a task's name has."""
 
     @classmethod
+    @abstractmethod
     def own(cls, trial: Any) -> dict[str, Any]:
         """Return the fields that tell a trial's condition, beside task and repeat."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def outcome_json(cls, outcome: Any) -> Any:
         """Return an outcome in its JSON form."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def condition_of(cls, document: dict[str, Any]) -> Condition:
         """Return the condition that a record speaks of, which was written by us."""
-        raise NotImplementedError
 
     @classmethod
     def outcome_keys(cls) -> dict[str, list[str]]:
         """Return the names of the keys that an outcome may hold, by their place; for messages."""
         return {}
 
+    @abstractmethod
     def trial(self) -> Any:
         """Return the trial."""
-        raise NotImplementedError
 
     def common(self) -> dict[str, Any]:
         """Return those arguments of a trial that are the same in every suite."""
@@ -127,7 +129,7 @@ class Unreadable(EpisemError):
     """One line is no record: it costs its own trial and nothing else."""
 
 
-def trial_to_json(trial: Any, run: str, model: str) -> str:
+def trial_to_json(trial: Trial, run: str, model: str) -> str:
     """Return the trial's record, one line of ASCII JSON without its line end; also the wire form under xdist.
 
     Secrets of the environment and API keys in its texts are hidden. What reads records is asked first: a trial that it
@@ -141,15 +143,7 @@ def trial_to_json(trial: Any, run: str, model: str) -> str:
     try:
         kind.model_validate(record)
     except ValidationError as fault:
-        record |= {
-            "status": "error",
-            "outcome": None,
-            "usage": _usage_json(Usage()),
-            "turns": 0,
-            "seconds": 0.0,
-            "error": {"kind": "record", "message": f"the trial cannot be written: {_described(kind, fault)}"},
-            "events": [],
-        }
+        record = _record_json(kind, _bare(trial, f"the trial cannot be written: {_described(kind, fault)}"), run, model)
         try:
             kind.model_validate(record)
         except ValidationError as worse:
@@ -158,6 +152,12 @@ def trial_to_json(trial: Any, run: str, model: str) -> str:
     if holds_secret(line):
         line = dump_json(record | without_secrets({name: record[name] for name in ("outcome", "error", "events")}))
     return line
+
+
+def _bare(trial: Trial, why: str) -> Trial:
+    """Return a trial of the same condition that says nothing but why."""
+    nothing: dict[str, Any] = {"outcome": None, "usage": Usage(), "turns": 0, "seconds": 0.0, "events": []}
+    return replace(trial, status="error", error=TrialError("record", why), **nothing)
 
 
 def _record_json(kind: type[Record], trial: Trial, run: str, model: str) -> dict[str, Any]:
@@ -235,11 +235,6 @@ def condition_of(document: dict[str, Any]) -> Any:
 
 
 def _described(kind: type[Record], fault: ValidationError) -> str:
-    return describe(fault, kind_keys(kind))
-
-
-def kind_keys(kind: type[Record]) -> dict[str, list[str]]:
-    """Return the names of the keys that a record, and each object in it, may hold."""
     keys = {"": [field.alias or name for name, field in kind.model_fields.items()]}
     keys |= {"usage": list(UsageRecord.model_fields), "error": list(ErrorRecord.model_fields)}
-    return keys | kind.outcome_keys()
+    return describe(fault, keys | kind.outcome_keys())

@@ -52,6 +52,11 @@ class BankId:
     version: Text
     hash: Text
 
+    @classmethod
+    def of(cls, bank: Any) -> BankId:
+        """Return which one a bank is."""
+        return cls(bank.name, bank.version, bank.hash)
+
 
 @dataclass(frozen=True)
 class WorkflowPlan:

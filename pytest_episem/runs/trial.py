@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pytest_episem.episode import Usage
@@ -36,22 +36,24 @@ class Condition(Protocol):
     def __hash__(self) -> int: ...
 
 
-class Trial(Protocol):
+@dataclass(slots=True)
+class Trial:
     """One rollout of one condition with its outcome, or with the error that left it without one.
 
-    ``condition`` and ``outcome`` are the suite's own; the rest is the same for all.
+    A suite's own trial says of what kind ``condition`` and ``outcome`` are, and adds what follows from them.
     """
 
     condition: Any
-    phase: Any
-    status: Status
-    outcome: Any
-    usage: Usage
-    turns: int
-    seconds: float
-    error: TrialError | None
-    events: list[dict[str, Any]]
+    phase: Any = field(default="fixed", kw_only=True)
+    status: Status = field(default="completed", kw_only=True)
+    outcome: Any = field(default=None, kw_only=True)
+    usage: Usage = field(default_factory=Usage, kw_only=True)
+    turns: int = field(default=0, kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+    error: TrialError | None = field(default=None, kw_only=True)
+    events: list[dict[str, Any]] = field(default_factory=list, kw_only=True)
 
     @property
     def completed(self) -> bool:
         """Whether the trial has an outcome that may enter a numerator or denominator."""
+        return self.status == "completed"

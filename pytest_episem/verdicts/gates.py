@@ -25,14 +25,10 @@ from pytest_episem.verdicts.measure import measure
 Side = Literal["max", "min"]
 GateOn = Literal["point", "ci"]
 
-SUITE_OF: Mapping[str, str] = {
-    metric.gate: found.name for found in suites() for metric in sorted(found.metrics, key=lambda metric: metric.side)
-}
-"""The suite of each gate."""
-LIMITS: Mapping[str, Metric] = {
-    gate: next(metric for metric in suite(name).metrics if metric.gate == gate) for gate, name in SUITE_OF.items()
-}
+LIMITS: Mapping[str, Metric] = {metric.gate: metric for found in suites() for metric in found.gated}
 """The gates by name, as options spell them."""
+SUITE_OF: Mapping[str, str] = {metric.gate: found.name for found in suites() for metric in found.metrics}
+"""The suite of each gate."""
 REGRESSION = "max-regression"
 MAX_UNANSWERED = 5.0
 """Percent of trials without an answer that a gate accepts unless told otherwise."""

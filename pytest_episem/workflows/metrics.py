@@ -6,7 +6,7 @@ Each is the share of cases in which something is so; a case is one hidden truth,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_episem.suite import Metric
@@ -29,7 +29,6 @@ class CaseTrial:
     id: str
     judged: Judged | None = None
     lack: str = ""
-    terms: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def domain(self) -> str:
@@ -40,6 +39,11 @@ class CaseTrial:
     def family(self) -> str:
         """The workflow: its cases are one cluster of the bootstrap."""
         return self.id.rpartition("/")[0]
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        """None: a case is the same in every run with the same bank."""
+        return {}
 
     @property
     def outcome(self) -> Judgement | None:

@@ -50,12 +50,12 @@ def drive(controller: Any, world: Recovery, episode: Episode) -> None:
         asked = time.perf_counter()
         action = checked(controller.choose(world.belief), controller)
         selection.append(time.perf_counter() - asked)
-        spent = [after - start for after, start in zip(_counters(controller), before, strict=True)]
-        world.search = Search(tuple(selection), *spent)
         if isinstance(action, Stop):
             episode.finish(STOPPED)
         else:
             episode.turn([world.call_for(action)])
+    spent = [after - start for after, start in zip(_counters(controller), before, strict=True)]
+    world.search = Search(tuple(selection), *spent)
 
 
 def _counters(controller: Any) -> tuple[int, int, int]:

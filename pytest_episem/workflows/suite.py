@@ -14,6 +14,8 @@ class WorkflowSuite(Suite):
     """Workflows that stopped half way, where nobody knows what happened."""
 
     name = "workflows"
+    word = "workflow"
+    many = "workflows"
     metrics = METRICS
     unit = ("case", "cases")
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from pytest_episem.runs.run import RunHeader, WorkflowPlan
@@ -232,7 +232,7 @@ def _about(header: RunHeader, plan: WorkflowPlan) -> dict[str, Any]:
     return {
         "run": header.run,
         "agent": header.label,
-        "bank": {"name": plan.bank.name, "version": plan.bank.version, "hash": plan.bank.hash},
+        "bank": asdict(plan.bank),
         "cases": plan.cases,
         "shield": plan.shield,
         "protocol_version": header.protocol_version,

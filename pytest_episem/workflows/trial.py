@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field
-
-from pytest_episem.episode import Unanswered, Usage
-from pytest_episem.runs.trial import Status, TrialError
+from pytest_episem.episode import Unanswered
+from pytest_episem.runs.record import Amount, Count
+from pytest_episem.runs.trial import Trial as AnyTrial
 from pytest_episem.workflows.verdict import Trajectory
-
-Count = Annotated[int, Field(ge=0)]
 
 __all__ = ["Case", "Judgement", "Search", "Trial", "Unapproved"]
 
@@ -70,7 +67,7 @@ class Search:
             controller's rollout, and beliefs expanded; 0 for agents that do not search.
     """
 
-    selection: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    selection: tuple[Amount, ...] = ()
     cutoffs: Count = 0
     fallbacks: Count = 0
     nodes: Count = 0
@@ -104,23 +101,11 @@ class Judgement:
 
 
 @dataclass(slots=True)
-class Trial:
+class Trial(AnyTrial):
     """One rollout of one case with its judgement, or with the error that left it without one."""
 
     condition: Case
-    phase: str = "fixed"
-    status: Status = "completed"
-    outcome: Judgement | None = None
-    usage: Usage = field(default_factory=Usage)
-    turns: int = 0
-    seconds: float = 0.0
-    error: TrialError | None = None
-    events: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def completed(self) -> bool:
-        """Whether the trial has an outcome that may enter a numerator or denominator."""
-        return self.status == "completed"
+    outcome: Judgement | None = field(default=None, kw_only=True)
 
     @property
     def judged(self) -> Judgement:

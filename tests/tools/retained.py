@@ -57,7 +57,7 @@ def _header(name: str, bank: Bank, settings: RunSettings) -> RunHeader:
         agent=None,
         protocol_version=PROTOCOL_VERSION,
         plugin_version=__version__,
-        bank=BankId(bank.name, bank.version, bank.hash),
+        bank=BankId.of(bank),
         settings={"repeats": 1, "instruction": DEFAULT_INSTRUCTION},
         search_seed=settings.search_seed,
         started="time not kept",

@@ -44,7 +44,7 @@ def workflow_runs(bank: WorkflowBank, over: Over) -> list[Run]:
 
 
 def _run(name: str, trials: list[Trial], bank: WorkflowBank, over: Over) -> Run:
-    source = BankId(bank.name, bank.version, bank.hash)
+    source = BankId.of(bank)
     header = RunHeader(
         run=name,
         model=f"episem/{name}",

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pytest_episem.evidence.condition import Condition
@@ -139,7 +139,7 @@ def _run(header: RunHeader) -> Numbers:
         "run": header.run,
         "model": header.model,
         "agent": header.agent,
-        "bank": {"name": header.bank.name, "version": header.bank.version, "hash": header.bank.hash},
+        "bank": asdict(header.bank),
         "protocol_version": header.protocol_version,
         "plugin_version": header.plugin_version,
         "search_seed": header.search_seed,
