@@ -23,7 +23,12 @@ OTHER_LOOP = (
     "A client or lock of the agent's belongs to another event loop: make it inside the agent, at its first use there; "
     "not in an asynchronous fixture, nor once for several asyncio.run()."
 )
-_OTHER_LOOP_WORDS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
+_OTHER_LOOP_WORDS = (
+    "attached to a different loop",
+    "await wasn't used with future",  # what asyncio says of the same future the second time
+    "bound to a different event loop",
+    "Event loop is closed",
+)
 
 LEFT_RUNNING = "left_running"
 """The event of a rollout whose time was up while the agent ran in a thread, which nobody can end."""

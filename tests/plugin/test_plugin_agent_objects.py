@@ -135,6 +135,7 @@ def test_an_object_plays_one_rollout_after_the_other(pytester, task_file):
 
 LOOPS = """
 import asyncio
+import contextlib
 
 class Client:
     def __init__(self):
@@ -145,6 +146,11 @@ class Client:
 
 client = Client()
 async def shared(episode):
+    await client.ask()
+
+async def again(episode):
+    with contextlib.suppress(RuntimeError):
+        await client.ask()
     await client.ask()
 
 closed = asyncio.new_event_loop()
@@ -160,7 +166,7 @@ async def other(episode):
 """
 
 
-@pytest.mark.parametrize(("agent", "said"), [("shared", True), ("late", True), ("other", False)])
+@pytest.mark.parametrize(("agent", "said"), [("shared", True), ("again", True), ("late", True), ("other", False)])
 def test_a_client_of_another_event_loop_is_told_how_to_be_made(pytester, task_file, agent, said):
     pytester.makepyfile(mine=LOOPS)
     result = pytester.runpytest_inprocess(f"--episem-agent=mine:{agent}", "-k", "/safe-full", task_file(PAIR))
