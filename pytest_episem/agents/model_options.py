@@ -1,4 +1,4 @@
-"""Checks of ``--episem-model``, ``-api-base`` and ``-model-args`` before anything runs, without importing litellm."""
+"""Checks of a model's name, address and arguments before anything runs, without importing litellm if they are right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pytest_episem.scrub import looks_secret, scrubbed
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDER_LISTS = ("provider_endpoints_support_backup.json", "llms/openai_like/providers.json")
-_PROVIDER = re.compile(r'^    [A-Z0-9_]+ = "([a-z0-9_-]+)"$', re.MULTILINE)
 _CHAT = (None, "chat", "completion", "responses")
 _SECRET_KEY = re.compile(
     r"api[-_]?key|secret|passw(?:or)?d|passphrase|credential|authorization|cookie|(?:access|private)[-_]?key",
@@ -102,7 +101,7 @@ def check_model_name(name: str, api_base: str | None = None) -> None:
         return
     if "/" in name:
         provider = name.split("/", 1)[0]
-        if providers and provider not in providers | _registered():
+        if providers and provider not in providers | _registered() and provider not in _imported_providers():
             hint = f" For a server with OpenAI's API write openai/{name}." if api_base else ""
             fault = UnknownName("provider", provider, providers)
             raise EpisemError(f"model {name!r}: {fault}.{hint}" if hint else f"model {name!r}: {fault}")
@@ -155,10 +154,6 @@ def _catalogue() -> tuple[Mapping[str, Mapping[str, Any]], frozenset[str]] | Non
     for file in _PROVIDER_LISTS:
         listed = _read(Path(folder) / file)
         providers |= set(listed.get("providers") or listed)
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        source = (Path(folder) / "types/utils.py").read_text(encoding="utf-8")
-        start = source.index("class LlmProviders") if "class LlmProviders" in source else len(source)
-        providers |= set(_PROVIDER.findall(source[start : start + 20_000]))
     return models, frozenset(providers - {"None"}) if models else frozenset()
 
 
@@ -187,6 +182,14 @@ def _registered() -> set[str]:
     """Return the providers that the user's own code registered with litellm, where it has been imported already."""
     own = getattr(sys.modules.get("litellm"), "custom_provider_map", None) or ()
     return {str(entry.get("provider")) for entry in own if isinstance(entry, Mapping)}
+
+
+def _imported_providers() -> set[str]:
+    """Return the providers that litellm itself knows: some stand in no file of it. Importing it takes seconds, so only
+    before a name is refused."""
+    from pytest_episem.agents.litellm_module import load_litellm
+
+    return {str(getattr(one, "value", one)) for one in load_litellm("openai/gpt-4o").provider_list}
 
 
 def _version() -> str:

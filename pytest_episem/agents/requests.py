@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_episem.agents import litellm_module
 from pytest_episem.agents.answer_key import address_of, request_key
 from pytest_episem.agents.base import InfrastructureError
 from pytest_episem.agents.cache import AnswerCache
@@ -23,61 +23,11 @@ from pytest_episem.agents.reply import Reply
 from pytest_episem.agents.spending import Spending
 from pytest_episem.episode import Episode, Usage
 from pytest_episem.episode.usage import amount_of
-from pytest_episem.garbage import keep_more, no_search
 from pytest_episem.scrub import scrubbed
 
-_OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
-"""litellm fetches these lists from the network unless told not to."""
 _GRACE = 10.0
 """Seconds beyond the request timeout after which a request is given up even if the client did not notice."""
-_import_lock = threading.Lock()
 _noticed: set[tuple[str, str]] = set()
-_litellm: Any = None
-
-
-class Shared:
-    """A change of something that the whole process shares; it lasts while anyone holds it."""
-
-    def __init__(self, change: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
-        self._change = change
-        self._held: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        self._holders = 0
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._holders += 1
-            if self._holders == 1:
-                self._held = self._change()
-                self._held.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._held.__exit__(None, None, None)
-
-
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
-def _no_advice() -> Iterator[None]:
-    before, _litellm.suppress_debug_info = _litellm.suppress_debug_info, True
-    try:
-        yield
-    finally:
-        _litellm.suppress_debug_info = before
-
-
-WITHOUT_WARNINGS = Shared(_no_warnings)
-"""Needed where a repository turns warnings into errors and litellm's client warns in the middle of a request."""
-WITHOUT_ADVICE = Shared(_no_advice)
-"""Without it litellm prints where to get help at every failed request, right into the output of the user's tests."""
 
 
 class _Tries:
@@ -172,8 +122,8 @@ class Sender:
         Raises:
             InfrastructureError: it gives nothing, or nothing more may be sent.
         """
-        if _litellm is None:
-            await asyncio.to_thread(load_litellm, self.model)
+        if litellm_module.loaded is None:
+            await asyncio.to_thread(litellm_module.load_litellm, self.model)
         tries, quiet = _Tries(self.patience), False
         while True:
             sent = dict(self.arguments)
@@ -182,7 +132,7 @@ class Sender:
                     self.spending.take()
                 started = time.perf_counter()
                 try:
-                    with WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
+                    with litellm_module.WITHOUT_WARNINGS if quiet else contextlib.nullcontext():
                         reply = await self._try(sent, messages, tools, episode)
                 except Exception as error:
                     fault, quiet = fault_of(error, sent), came_from_warning(error)
@@ -216,7 +166,7 @@ class Sender:
     ) -> Reply:
         started = time.perf_counter()
         timeout = self._timeout(sent)
-        request = _litellm.acompletion(**{
+        request = litellm_module.loaded.acompletion(**{
             **sent,
             **self._address(),
             "model": self.model,
@@ -225,7 +175,7 @@ class Sender:
             "num_retries": 0,
             "timeout": timeout,
         })  # fmt: skip
-        with WITHOUT_ADVICE:
+        with litellm_module.WITHOUT_ADVICE:
             response = await asyncio.wait_for(request, timeout + _GRACE)
         choices = getattr(response, "choices", None)
         answer = read_answer(choices[0]) if choices else None
@@ -247,7 +197,7 @@ class Sender:
         """Return where to send and, for a server of the user's own that needs no key, a key that is none."""
         if not self.api_base:
             return {}
-        known = "/" in self.model or self.model in _litellm.model_cost
+        known = "/" in self.model or self.model in litellm_module.loaded.model_cost
         address = {"api_base": self.api_base} | ({} if known else {"custom_llm_provider": "openai"})
         if self._provider() == "openai" and not os.environ.get("OPENAI_API_KEY"):
             address["api_key"] = "none"
@@ -256,7 +206,7 @@ class Sender:
     def _provider(self) -> str:
         if "/" in self.model:
             return self.model.split("/", 1)[0]
-        listed = _litellm.model_cost.get(self.model) or {}
+        listed = litellm_module.loaded.model_cost.get(self.model) or {}
         return str(listed.get("litellm_provider") or ("openai" if self.api_base else ""))
 
     def _drop(self, name: str, episode: Episode) -> None:
@@ -356,35 +306,6 @@ _WORDS: Mapping[str, str] = {
 
 _DEAD = ("connection", "response", "request")
 """Faults after which nothing more is tried while nothing else has ever come from the API: it is not what was meant."""
-
-
-def load_litellm(model: str) -> Any:
-    """Import litellm, once and without network, and return it.
-
-    A first mocked completion imports what litellm imports late. Its imports warn, and a repository may turn
-    warnings into errors, so they are silenced until it is loaded.
-    """
-    global _litellm
-    with _import_lock:
-        if _litellm is None:
-            for name in _OFFLINE:
-                os.environ.setdefault(name, "True")
-            with warnings.catch_warnings(), no_search():
-                warnings.simplefilter("ignore")
-                import litellm
-
-                with contextlib.suppress(Exception):
-                    hello = [{"role": "user", "content": "hello"}]
-                    litellm.completion(model=model, messages=hello, tools=[_TOOL], mock_response="hello")
-            keep_more()
-            _litellm = litellm
-    return _litellm
-
-
-_TOOL = {
-    "type": "function",
-    "function": {"name": "hello", "description": "hello", "parameters": {"type": "object", "properties": {}}},
-}
 
 
 def _note_failure(episode: Episode, model: str, fault: Fault, seconds: float, wait: float | None) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_episem.plugin import fixtures
 from pytest_episem.plugin.choices import NO_AGENT, Choices
 
 AGENT = "episem_agent"
+OURS = "pytest_episem.plugin.fixtures"
+"""The module of our own fixture, which imports what is here."""
 
 
 def definitions(item: Any) -> Sequence[Any]:
@@ -62,7 +64,7 @@ def _wraps(seen: Sequence[Any]) -> bool:
 
 def overrides(definition: Any) -> bool:
     """Return whether a fixture of that name is not our own."""
-    return getattr(definition.func, "__module__", None) != fixtures.__name__
+    return getattr(definition.func, "__module__", None) != OURS
 
 
 def place(definition: Any, config: pytest.Config) -> str:
@@ -97,7 +99,7 @@ def _fixture_names(module: Any) -> Iterator[str]:
     for name, value in list(vars(module).items()):
         for attribute in ("_fixture_function_marker", "_pytestfixturefunction"):
             marker = vars(value).get(attribute) if hasattr(value, "__dict__") else None
-            if marker is not None and value is not fixtures.episem_agent:
+            if marker is not None and value is not getattr(sys.modules.get(OURS), AGENT, None):
                 yield getattr(marker, "name", None) or name
 
 

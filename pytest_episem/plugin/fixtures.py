@@ -58,6 +58,6 @@ def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
 
 
 def _face(request: pytest.FixtureRequest) -> Face:
-    from pytest_episem.plugin import get_face
+    from pytest_episem.plugin.face import Face
 
-    return get_face(request.config)
+    return Face.of(request.config)

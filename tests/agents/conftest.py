@@ -12,8 +12,8 @@ from model_server import ModelServer
 
 from pytest_episem.agents.cache import AnswerCache
 from pytest_episem.agents.limits import Patience
+from pytest_episem.agents.litellm_module import load_litellm
 from pytest_episem.agents.model import ModelAgent
-from pytest_episem.agents.requests import load_litellm
 from pytest_episem.banks.folder import shipped_bank_dir
 from pytest_episem.evidence.bank import Bank, load_bank
 from pytest_episem.evidence.condition import Condition

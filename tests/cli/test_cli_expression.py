@@ -40,14 +40,14 @@ def test_selection(expression, selected):
 @pytest.mark.parametrize(
     ("expression", "complaint"),
     [
-        ("and", "a name is missing before 'and'"),
-        ("a or", "a name is missing at its end"),
-        ("not", "a name is missing at its end"),
-        ("(a", "a ')' is missing"),
-        ("a)", "unexpected ')'"),
-        ("()", "a name is missing before ')'"),
-        ("a b", "unexpected 'b'"),
-        ("a=b", "unexpected '='"),
+        ("and", "got and"),
+        ("a or", "got end of input"),
+        ("not", "got end of input"),
+        ("(a", "expected right parenthesis"),
+        ("a)", "got right parenthesis"),
+        ("()", "got right parenthesis"),
+        ("a b", "got identifier"),
+        ("a=b", "got ="),
         ("(" * 10_000, "nested too deeply"),
         ("not " * 10_000 + "a", "nested too deeply"),
     ],
@@ -56,3 +56,8 @@ def test_what_cannot_be_read_is_named(expression, complaint):
     with pytest.raises(EpisemError, match="as in pytest") as fault:
         matcher(expression)
     assert complaint in str(fault.value)
+
+
+def test_a_name_takes_no_arguments():
+    with pytest.raises(EpisemError, match="takes no arguments"):
+        matcher("finance(a=1)")(NAMES)
