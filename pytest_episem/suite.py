@@ -142,6 +142,10 @@ class Suite(ABC):
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
         """Return the built-in agents, by name without prefix: what each does with an episode, at once."""
 
+    def told(self, choice: Callable[[str], Any]) -> list[str]:
+        """Return what a session says at its start of how the suite is played: ``["shield on"]``."""
+        return []
+
     @property
     @abstractmethod
     def turn_limit(self) -> int:

@@ -403,8 +403,8 @@ class Face:
         for name in choices.suites:
             bank = choices.bank(name)
             said = f"{choices.label}, bank {bank.name} {bank.version} ({len(bank.tasks)} {suite(name).many})"
-            shield = f", shield {choices.option('shield')}" if name == "workflows" else ""
-            lines.append(f"episem{' workflows' if name == 'workflows' else ''}: {said}{shield}")
+            prefix = "episem" if name == "evidence" else f"episem {name}"
+            lines.append(f"{prefix}: {', '.join([said, *suite(name).told(choices.option)])}")
         if (choices.model or "").startswith("ollama/"):
             lines.append(
                 "episem: ollama/… describes the tools in a prompt; ollama_chat/… gives the model its own tools"

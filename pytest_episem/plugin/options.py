@@ -62,6 +62,9 @@ def _limit(metric: Metric, suite: str) -> Option:
     return _gate(metric.gate, f"{'largest' if metric.side == 'max' else 'smallest'} {metric.title}", suite=suite)
 
 
+ADVISERS = ("verify-wait", "capability", "greedy", "joint")
+"""The controllers that may advise; a test holds them against those there are."""
+
 OPTIONS = (
     Option(
         "model",
@@ -102,6 +105,29 @@ OPTIONS = (
         "in the workflow suite, refuse actions that could do harm (on, default), or execute and judge them (off)",
         choices=("on", "off"),
         default="on",
+        suite="workflows",
+    ),
+    Option(
+        "guidance",
+        "in the workflow suite, tell agents beside the answers: nothing (none, default), what is certain and what is "
+        "open (evidence), or also a next action with its reason, of joint planning or of the controller named",
+        choices=("none", "evidence", "advice", *(f"advice:{name}" for name in ADVISERS)),
+        default="none",
+        suite="workflows",
+    ),
+    Option(
+        "form",
+        "in the workflow suite, begin after the trouble, which stands in the journal (journal, default), or let it "
+        "happen to the agent's own call (live)",
+        choices=("journal", "live"),
+        default="journal",
+        suite="workflows",
+    ),
+    Option(
+        "split",
+        "cases of the workflow suite: all (default), those for trying things out (pilot), or those held out",
+        choices=("all", "pilot", "held-out"),
+        default="all",
         suite="workflows",
     ),
     Option("model-args", "JSON object of sampling arguments for the model", "JSON", ini=True),

@@ -239,7 +239,9 @@ class RunLog:
         others = (one for task in tasks for one in suite("workflows").conditions(task, choices.option))
         mine = (one for one in self._fixed if one.suite == "workflows")
         planned = list(dict.fromkeys(one.path for one in (*mine, *others)))
-        return WorkflowPlan(BankId.of(bank), choices.option("shield") == "on", choices.option("cases"), planned)
+        from pytest_episem.workflows.plan import workflow_plan
+
+        return workflow_plan(bank, planned, choices.option)
 
     def _plan(self) -> list[PlanTask]:
         """The selected pairs; and in a shard those of the others, so that a shard that gets lost is missed."""

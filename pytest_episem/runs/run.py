@@ -63,7 +63,8 @@ class WorkflowPlan:
     """What a run plans to do in the workflow suite.
 
     ``shield``: whether what is inadmissible is refused; ``planned``: the cases, ``domain/workflow/case``, over the
-    bank's assignments or over every world.
+    bank's assignments or over every world; ``guidance``: what agents are told beside the answers; ``form``: where the
+    trouble happens; ``pilot``: those of the cases that are for trying things out, all others are held out.
     """
 
     __pydantic_config__ = _CONFIG
@@ -72,6 +73,9 @@ class WorkflowPlan:
     shield: Flag
     cases: Literal["assignments", "worlds"]
     planned: list[Text]
+    guidance: Text = "none"
+    form: Literal["journal", "live"] = "journal"
+    pilot: list[Text] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,8 @@ def _workflow_terms(a: WorkflowPlan | None, b: WorkflowPlan | None) -> list[tupl
         ("workflow bank hash", a.bank.hash, b.bank.hash),
         ("shield", a.shield, b.shield),
         ("workflow cases", a.cases, b.cases),
+        ("guidance", a.guidance, b.guidance),
+        ("form", a.form, b.form),
     ]
 
 

@@ -219,7 +219,9 @@ def joined_workflows(headers: Sequence[RunHeader]) -> WorkflowPlan | None:
     plans = [header.workflows for header in headers if header.workflows is not None]
     if not plans:
         return None
-    return replace(plans[0], planned=list(dict.fromkeys(case for plan in plans for case in plan.planned)))
+    planned = list(dict.fromkeys(case for plan in plans for case in plan.planned))
+    pilot = {case for plan in plans for case in plan.pilot}
+    return replace(plans[0], planned=planned, pilot=[case for case in planned if case in pilot])
 
 
 def joined_plan(headers: Sequence[RunHeader]) -> list[PlanTask]:

@@ -96,7 +96,18 @@ class Stop:
     __pydantic_config__ = _FORBID
 
 
-Action: TypeAlias = Attempt | Compensate | Query | Wait | Revalidate | HandOff | Finish | Stop
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Send one request for several obligations, under ``key``; there is one only where a journal has one to meet."""
+
+    obligations: tuple[str, ...]
+    key: str
+    kind: Literal["batch"] = "batch"
+
+    __pydantic_config__ = _FORBID
+
+
+Action: TypeAlias = Attempt | Compensate | Batch | Query | Wait | Revalidate | HandOff | Finish | Stop
 ENDINGS = (HandOff, Finish, Stop)
 
 

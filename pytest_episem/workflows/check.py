@@ -18,8 +18,9 @@ from pytest_episem.workflows.bank.load import Workflow, WorkflowBank
 from pytest_episem.workflows.cases import find_case
 from pytest_episem.workflows.episode import Episode
 from pytest_episem.workflows.giving_up import given_up
+from pytest_episem.workflows.live import LiveEpisode, stage_of
 from pytest_episem.workflows.support import Model
-from pytest_episem.workflows.trial import Trial
+from pytest_episem.workflows.trial import Judgement, Trial
 from pytest_episem.workflows.verdict import Trajectory
 
 
@@ -81,24 +82,30 @@ def refutations(trial: Trial, workflow: Workflow, model: Model) -> tuple[str, ..
     number = find_case(model, workflow, case)
     if number is None:
         return (f"{case!r} is no case of this template",)
-    if trajectory.world != model.worlds[number]:
-        return ("its hidden truth is not that of the case",)
-    again = _again(model, number, trajectory)
+    kind = LiveEpisode if trial.condition.form == "live" else Episode
+    episode = kind(model, number, shield=trajectory.shield)
+    again = _again(episode, trial.judged)
     if isinstance(again, str):
         return (again,)
-    return tuple(_differences(trajectory, again) or disagreements(workflow.template, trajectory))
+    live = episode.live if isinstance(episode, LiveEpisode) else None
+    if trial.judged.live != live:
+        return ("what it says of the trouble is not what came",)
+    if trajectory.world != again.world:
+        return ("its hidden truth is not that of the case",)
+    return tuple(_differences(trajectory, again) or disagreements(episode.model.template, trajectory))
 
 
-def _again(model: Model, number: int, trajectory: Trajectory) -> Trajectory | str:
+def _again(episode: Episode | LiveEpisode, judged: Judgement) -> Trajectory | str:
     """Play the proposals once more; the first that goes otherwise is told, and the rest of them not played."""
-    episode = Episode(model, number, shield=trajectory.shield)
-    for place, step in enumerate(trajectory.steps, 1):
+    for place, step in enumerate(judged.steps, 1):
         if episode.terminal is not None:
             return f"step {place} comes after the end"
         played = episode.propose(step.action)
         if _plain(played) != _plain(step):
             return f"step {place}: {_described(step)}, replayed {_described(played)}"
-    return "it has no end" if episode.terminal is None else replace(episode.trajectory(), given_up=given_up(episode))
+    if episode.terminal is None:
+        return "it has no end"
+    return replace(episode.trajectory(), given_up=given_up(stage_of(episode)))
 
 
 def _plain(step: Step) -> Step:

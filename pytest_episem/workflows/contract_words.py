@@ -14,8 +14,9 @@ from pytest_episem.workflows.model import (
 from pytest_episem.workflows.words import counted, listed
 
 
-def served_text(template: Template) -> str:
-    """Return what is so of everything that is sent from now on, and of which operations it is not."""
+def served_text(template: Template, live: bool = False) -> str:
+    """Return what is so of everything that is sent from now on, and of which operations it is not; ``live``: of what is
+    sent after the first trouble."""
     silent = [op for op, contract in template.contracts.items() if contract.again is not None]
     if silent:
         each = "each of " if len(silent) > 1 else ""
@@ -23,6 +24,12 @@ def served_text(template: Template) -> str:
         answered = f"is answered, except that {lost}"
     else:
         answered = "is always answered"
+    if live:
+        return (
+            "The first request of a piece of work may get no answer, or one that proves nothing; then only what is "
+            f"promised bounds what becomes of it. What you send otherwise arrives at once and {answered}; whether and "
+            "when it takes effect may be among the things nobody knows. What is not promised here does not exist."
+        )
     return (
         f"What you send now arrives at once and {answered}; whether and when it takes effect may be among the things "
         "nobody knows. What is not promised here does not exist."

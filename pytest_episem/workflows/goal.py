@@ -17,18 +17,22 @@ WANTED = {
 }
 
 
-def goal_text(template: Template) -> str:
-    """Return the whole request."""
+def goal_text(template: Template, live: bool = False) -> str:
+    """Return the whole request; ``live``: of work whose trouble is still to come, which its title would tell."""
     wanted = listed([WANTED[end] for end in template.ends], "or, failing that, until")
     parts = [
-        f"{template.title.rstrip('.')}. Please see it through until {wanted}.",
+        f"Please carry out the approved work below, until {wanted}."
+        if live
+        else f"{template.title.rstrip('.')}. Please see it through until {wanted}.",
         clock_text(template),
         _block("Approved work", ((name, duty_text(template, name)) for name in template.obligations)),
     ]
     if template.approvals:
         parts.append(_block("Approvals", ((name, approval_text(found)) for name, found in template.approvals.items())))
-    parts.append(_block("So far", ((f"t{past.sent}", history_text(template, past)) for past in template.history)))
-    return "\n\n".join([*parts, served_text(template)])
+    if template.history:
+        done = ((f"t{past.sent}", history_text(template, past)) for past in template.history)
+        parts.append(_block("So far", done))
+    return "\n\n".join([*parts, served_text(template, live)])
 
 
 def _block(title: str, lines: Iterable[tuple[str, str]]) -> str:

@@ -34,28 +34,39 @@ def play(name: str, make: Callable[[Model], Any], episode: Episode) -> None:
     controller = make(world.model)
     try:
         check_controller(controller, name)
-        drive(controller, world, episode)
+        drive(controller, world, episode, make)
     except EpisemError as fault:
         raise InfrastructureError("agent", str(fault)) from None
 
 
-def drive(controller: Any, world: Recovery, episode: Episode) -> None:
-    """Let a controller act until the episode has ended; the world is told what its choosing took.
+def drive(controller: Any, world: Recovery, episode: Episode, make: Callable[[Model], Any] | None = None) -> None:
+    """Let a controller act until the episode has ended; the world is told what its choosing took. Where trouble comes
+    live, ``make`` gives another controller for what is compatible from then on.
 
     Raises:
         EpisemError: it chooses what is no action, or what no tool does.
     """
-    before, selection = _counters(controller), list[float]()
+    before, selection, model = _counters(controller), list[float](), world.model
+    spent = [0, 0, 0]
     while not episode.ended:
         asked = time.perf_counter()
+        if make is not None and world.model is not model:
+            spent = _added(spent, controller, before)
+            controller, model = make(world.model), world.model
+            check_controller(controller)
+            before = _counters(controller)
         action = checked(controller.choose(world.belief), controller)
         selection.append(time.perf_counter() - asked)
         if isinstance(action, Stop):
             episode.finish(STOPPED)
         else:
             episode.turn([world.call_for(action)])
-    spent = [after - start for after, start in zip(_counters(controller), before, strict=True)]
-    world.search = Search(tuple(selection), *spent)
+    world.search = Search(tuple(selection), *_added(spent, controller, before))
+
+
+def _added(spent: list[int], controller: Any, before: tuple[int, int, int]) -> list[int]:
+    counts = zip(spent, _counters(controller), before, strict=True)
+    return [sum + after - start for sum, after, start in counts]
 
 
 def _counters(controller: Any) -> tuple[int, int, int]:

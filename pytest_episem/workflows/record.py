@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model
 
 from pytest_episem.runs.record import Record
 from pytest_episem.text import describe, dump_json
-from pytest_episem.workflows.trial import Case, Judgement, Trial
+from pytest_episem.workflows.trial import Case, Form, Judgement, Trial
 
 _JUDGEMENT = TypeAdapter(Judgement)
 _KEYS = {"": [field.name for field in fields(Judgement)]}
@@ -35,6 +35,13 @@ class CaseRecord(Record):
     suite: Literal["workflows"] = Field(description="the suite")
     case: str = Field(description="the hidden truth: an assignment's name, or `world-<number>`")
     shield: bool = Field(description="whether what is inadmissible was refused, or executed and judged")
+    guidance: str = Field(
+        default="none",
+        description="what the agent was told beside the answers: `none`, `evidence`, `advice:<controller>`",
+    )
+    form: Form = Field(
+        default="journal", description="whether the trouble stood in the journal or happened to the agent's own call"
+    )
     outcome: Annotated[Judgement | None, BeforeValidator(_judgement)] = Field(
         description="see below; `null` with `status` `error`"
     )
@@ -51,7 +58,7 @@ class CaseRecord(Record):
 
     @classmethod
     def own(cls, trial: Trial) -> dict[str, Any]:
-        return {"case": trial.condition.case, "shield": trial.condition.shield}
+        return {name: getattr(trial.condition, name) for name in ("case", "shield", "guidance", "form")}
 
     @classmethod
     def outcome_json(cls, outcome: Judgement) -> Any:
@@ -60,10 +67,11 @@ class CaseRecord(Record):
 
     @classmethod
     def condition_of(cls, document: dict[str, Any]) -> Case:
-        return Case(document["task"], document["case"], document["shield"], document["repeat"])
+        told = {name: document[name] for name in ("guidance", "form") if name in document}
+        return Case(document["task"], document["case"], document["shield"], document["repeat"], **told)
 
     def trial(self) -> Trial:
-        condition = Case(self.task, self.case, self.shield, self.repeat)
+        condition = Case(self.task, self.case, self.shield, self.repeat, self.guidance, self.form)
         return Trial(condition, outcome=self.outcome, **self.common())
 
 

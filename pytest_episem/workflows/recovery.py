@@ -22,12 +22,14 @@ from typing import Any, get_args
 from pytest_episem.episode import Abandonment, Call, Ending, Reply, ToolSpec, Unanswered
 from pytest_episem.episode.last_line import disposition_line
 from pytest_episem.errors import EpisemError, NoJudgement
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Step, Stop
+from pytest_episem.workflows.actions import Action, Attempt, Batch, Compensate, Finish, HandOff, Step, Stop
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.episode import PROPOSALS, Episode
 from pytest_episem.workflows.giving_up import given_up
 from pytest_episem.workflows.goal import goal_text
+from pytest_episem.workflows.guidance import NONE, Guide, guidance_texts
 from pytest_episem.workflows.instruction import INSTRUCTION
+from pytest_episem.workflows.live import LiveEpisode, stage_of, troubles
 from pytest_episem.workflows.model import Claim
 from pytest_episem.workflows.support import Belief, EmptySupport, Model
 from pytest_episem.workflows.tools import RejectedCall, Toolbox, UnapprovedCall
@@ -46,9 +48,10 @@ class Recovery:
         shield: refuse what is inadmissible, or execute and judge it.
         proposals: the cap; reaching it ends the episode as unknown.
         condition: the case, as it is recorded.
+        guidance: what is told beside the answers (:mod:`pytest_episem.workflows.guidance`).
+        live: begin before the trouble, and let it happen to the agent's own call (:mod:`pytest_episem.workflows.live`).
 
     Attributes:
-        model: what is public, for agents that plan.
         unapproved: requests so far that nobody approved.
         search: what the agent's choosing took, for an agent that tells.
     """
@@ -66,14 +69,25 @@ class Recovery:
         shield: bool = True,
         proposals: int = PROPOSALS,
         condition: Case | None = None,
+        guidance: str = NONE,
+        live: bool = False,
     ) -> None:
-        self.model = model
         self.condition = condition
         self.unapproved: list[Unapproved] = []
         self.search = Search()
-        self._proposals = Episode(model, number, shield=shield, proposals=proposals)
+        self._guidance = guidance
+        self._guides: Guide | None = None
+        kind = LiveEpisode if live else Episode
+        self._proposals: Episode | LiveEpisode = kind(model, number, shield=shield, proposals=proposals)
+        self._template = self._proposals.model.template
+        self._journal = model.template
         self._fault: EmptySupport | None = None
         self._ended: Ending | None = None
+
+    @property
+    def model(self) -> Model:
+        """What is public, for agents that plan; where trouble comes live it changes with what is called."""
+        return self._proposals.model
 
     @property
     def belief(self) -> Belief:
@@ -82,12 +96,26 @@ class Recovery:
 
     @functools.cached_property
     def goal(self) -> str:
-        """The request."""
-        return goal_text(self.model.template)
+        """The request, and what is told beside it."""
+        return "\n\n".join([goal_text(self._template, self._live), *guidance_texts(self._beside())])
 
     @functools.cached_property
     def _toolbox(self) -> Toolbox:
-        return Toolbox(self.model.template)
+        return Toolbox(self._journal, batches=troubles(self._journal) if self._live else ())
+
+    def _beside(self) -> dict[str, Any]:
+        return self._guide.beside(self.belief) if self._proposals.terminal is None else {}
+
+    @property
+    def _live(self) -> bool:
+        return isinstance(self._proposals, LiveEpisode)
+
+    @property
+    def _guide(self) -> Guide:
+        """The guide of what is compatible now."""
+        if self._guides is None or self._guides.model is not self.model:
+            self._guides = Guide(self._guidance, self.model, self._toolbox)
+        return self._guides
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -107,10 +135,10 @@ class Recovery:
         try:
             action = self._toolbox.action(name, arguments, self.belief)
         except RejectedCall as fault:
-            return Reply({"error": str(fault)}, None)
+            return Reply({"error": str(fault), **self._beside()}, None)
         except UnapprovedCall as fault:
             self.unapproved.append(Unapproved(turn, name, arguments))
-            return Reply({"error": str(fault), "time": self.belief.time}, "unapproved")
+            return Reply({"error": str(fault), "time": self.belief.time, **self._beside()}, "unapproved")
         try:
             step = self._proposals.propose(action)
         except EmptySupport as fault:  # not the agent's business: it must neither see nor swallow it
@@ -122,11 +150,11 @@ class Recovery:
     def _content(self, step: Step) -> dict[str, Any]:
         shown = {"time": self.belief.time}
         if step.refused is not None:
-            return {"refused": step.refused, **shown}
+            return {"refused": step.refused, **shown, **self._beside()}
         if isinstance(step.action, (Finish, HandOff)):
             return {"answer": "The case is closed.", **shown}
-        key = {"idempotency_key": step.action.key} if isinstance(step.action, (Attempt, Compensate)) else {}
-        return {**({"answer": step.answer} if step.answer else {}), **key, **shown}
+        key = {"idempotency_key": step.action.key} if isinstance(step.action, (Attempt, Compensate, Batch)) else {}
+        return {**({"answer": step.answer} if step.answer else {}), **key, **shown, **self._beside()}
 
     def _ending(self, refused: bool) -> Ending | None:
         """How it ended if it did: a refused proposal ends it at the deadline, any proposal at the cap."""
@@ -175,12 +203,14 @@ class Recovery:
         if self._fault is not None:
             raise NoJudgement(str(self._fault))
         assert self._ended is not None
-        trajectory = replace(self._proposals.trajectory(), given_up=given_up(self._proposals))
+        live = self._proposals.live if isinstance(self._proposals, LiveEpisode) else None
+        trajectory = replace(self._proposals.trajectory(), given_up=given_up(stage_of(self._proposals)))
         faults = tuple(disagreements(self.model.template, trajectory))
-        silent = self._ended.source == "unfinished" and len(trajectory.steps) == 1 and not self.unapproved
+        alone = len(trajectory.steps) == 1 and not (live is not None and live.steps)
+        silent = self._ended.source == "unfinished" and alone and not self.unapproved
         unanswered = self._ended.unanswered or ("silent" if silent and not invalid else None)
         unapproved = tuple(self.unapproved)
-        return Judgement(trajectory, faults, unapproved, invalid, self._ended.source, unanswered, self.search)
+        return Judgement(trajectory, faults, unapproved, invalid, self._ended.source, unanswered, self.search, live)
 
 
 def recovery_of(episode: Any, agent: str) -> Recovery:

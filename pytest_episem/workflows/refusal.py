@@ -7,7 +7,7 @@ t2 chg-7 lands = charged twice. Ask first: query charge (free).``
 from __future__ import annotations
 
 from pytest_episem.text import printable
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Wait
+from pytest_episem.workflows.actions import Action, Attempt, Batch, Compensate, Finish, HandOff, Query, Revalidate, Wait
 from pytest_episem.workflows.certificate import unknown_obligations
 from pytest_episem.workflows.model import Template
 from pytest_episem.workflows.shield import admissible, fault_of, harmed, not_offered, sent
@@ -51,6 +51,8 @@ def action_words(action: Action) -> str:
         return f"attempt {action.obligation}, key {action.key}"
     if isinstance(action, Compensate):
         return f"undo {action.obligation}, key {action.key}"
+    if isinstance(action, Batch):
+        return f"attempt {', '.join(action.obligations)} in one request, key {action.key}"
     if isinstance(action, Query):
         return f"query {action.obligation}"
     if isinstance(action, Wait):

@@ -18,6 +18,7 @@ from pytest_episem.errors import suggestion
 from pytest_episem.workflows.actions import (
     Action,
     Attempt,
+    Batch,
     Compensate,
     Fault,
     Finish,
@@ -87,6 +88,8 @@ def not_offered(template: Template, now: int, action: Action) -> str:
         return "" if 1 <= action.instants <= left else f"wait between 1 and {left} instants"
     if isinstance(action, Revalidate):
         return _no_renewal(template, action.approval)
+    if isinstance(action, Batch):
+        return "one request for all of them was sent before, or some of it was done; send each by itself"
     if action.obligation not in template.obligations:
         return f"unknown obligation {action.obligation!r}{suggestion(action.obligation, template.obligations)}"
     return _no_request(template, now, action)

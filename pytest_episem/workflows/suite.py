@@ -27,9 +27,12 @@ class WorkflowSuite(Suite):
         return open_workflows(holding or banks, here)
 
     def conditions(self, task: Any, choice: Callable[[str], Any]) -> list[Any]:
+        from pytest_episem.workflows.guidance import spelled
         from pytest_episem.workflows.plan import conditions
 
-        return list(conditions(task, choice("cases"), choice("shield") == "on", choice("repeats")))
+        shield, guidance = choice("shield") == "on", spelled(choice("guidance"))
+        rest = (choice("repeats"), guidance, choice("form"), choice("split"))
+        return list(conditions(task, choice("cases"), shield, *rest))
 
     def total(self, bank: Any, choice: Callable[[str], Any]) -> int:
         return sum(len(self.conditions(task, choice)) for task in bank.tasks.values()) // int(choice("repeats"))
@@ -39,7 +42,14 @@ class WorkflowSuite(Suite):
         from pytest_episem.workflows.recovery import Recovery
 
         number = case_number(task.model, task, condition.case)
-        return Recovery(task.model, number, shield=condition.shield, condition=condition)
+        return Recovery(
+            task.model,
+            number,
+            shield=condition.shield,
+            condition=condition,
+            guidance=condition.guidance,
+            live=condition.form == "live",
+        )
 
     def trial(self, task: Any, condition: Any, **envelope: Any) -> Any:
         from pytest_episem.workflows.trial import Trial
@@ -50,6 +60,12 @@ class WorkflowSuite(Suite):
         from pytest_episem.workflows.players import BEHAVIOURS
 
         return BEHAVIOURS
+
+    def told(self, choice: Callable[[str], Any]) -> list[str]:
+        unusual = {"guidance": "none", "form": "journal", "split": "all"}
+        return [f"shield {choice('shield')}"] + [
+            f"{name} {choice(name)}" for name, usual in unusual.items() if choice(name) != usual
+        ]
 
     @property
     def turn_limit(self) -> int:
@@ -73,15 +89,19 @@ class WorkflowSuite(Suite):
 
     def explain(self, task: Any, trial: Any, rerun: str, banks: Sequence[str]) -> str:
         from pytest_episem.workflows.explain import explain
+        from pytest_episem.workflows.live import as_played
 
-        return f"{explain(task.model, trial.judged, trial.condition.case, banks)}\nrerun      {rerun}"
+        model = as_played(task.model, trial.judged.live)
+        return f"{explain(model, trial.judged, trial.condition.case, banks)}\nrerun      {rerun}"
 
     def rerun_options(self, condition: Any) -> list[str]:
         from pytest_episem.workflows.cases import WORLD
 
         worlds = condition.case.startswith(WORLD)
         chosen = [f"--episem-suite={self.name}"]
-        return chosen + ["--episem-cases=worlds"] * worlds + ["--episem-shield=off"] * (not condition.shield)
+        chosen += ["--episem-cases=worlds"] * worlds + ["--episem-shield=off"] * (not condition.shield)
+        chosen += [f"--episem-guidance={condition.guidance}"] * (condition.guidance != "none")
+        return chosen + [f"--episem-form={condition.form}"] * (condition.form != "journal")
 
     @property
     def record(self) -> Any:

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows import answers
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Query, Revalidate, Wait
+from pytest_episem.workflows.actions import Action, Attempt, Batch, Compensate, Query, Revalidate, Wait
 from pytest_episem.workflows.fates import again_of, fates_of, lags_of, lines, orders_of, renewals_of, services_of
-from pytest_episem.workflows.model import PastRequest, Template
+from pytest_episem.workflows.model import PastQuery, PastRequest, Template
 from pytest_episem.workflows.tail import answered
 from pytest_episem.workflows.timeline import Entry, Renewal, Request, Run
 from pytest_episem.workflows.world import Again, Fate, Service, World, line_of
@@ -120,8 +120,15 @@ class Model:
     def reproduces(self, world: World, run: Run) -> bool:
         """Return whether a world gives every answer of the history."""
         return all(request_answered(self.template, run, request) for request in self.template.requests) and all(
-            self.shown(world, run, query.asks, query.sent) == query.answer for query in self.template.queries
+            self.shown(world, self._until(world, run, query), query.asks, query.sent) == query.answer
+            for query in self.template.queries
         )
+
+    def _until(self, world: World, run: Run, query: PastQuery) -> Run:
+        """The run of what stood in the history when a question was asked: of one instant, what was sent before it."""
+        history = self.template.history
+        before = sum(len(past.does) for past in history[: history.index(query)] if isinstance(past, PastRequest))
+        return run if before == len(run.entries) else self._maker(world)(run.entries[:before])
 
     def index_of(self, world: World) -> int | None:
         """Return the number of a world in the support, or ``None``."""
@@ -198,6 +205,8 @@ class Model:
         template = self.template
         if isinstance(action, (Attempt, Compensate)):
             return template.channel(action.obligation, isinstance(action, Compensate)).fee
+        if isinstance(action, Batch):
+            return template.channel(action.obligations[0], False).fee
         if isinstance(action, Query):
             query = template.contract(action.obligation).query
             return query.fee if query else 0

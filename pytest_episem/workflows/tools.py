@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_episem.episode import Call, ToolSpec
 from pytest_episem.episode.arguments import schema_fault, unknown_tool
 from pytest_episem.errors import EpisemError
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Wait
+from pytest_episem.workflows.actions import Action, Attempt, Batch, Compensate, Finish, HandOff, Query, Revalidate, Wait
 from pytest_episem.workflows.contract_words import approval_text, contract_texts, fee_text
-from pytest_episem.workflows.model import Template
+from pytest_episem.workflows.model import PastRequest, Template
 from pytest_episem.workflows.refusal import action_words
 from pytest_episem.workflows.support import Belief
 from pytest_episem.workflows.timeline import Request
+from pytest_episem.workflows.words import listed
 
 WAIT, HAND_OFF, FINISH = "wait", "hand_off", "finish"
 LONGEST_NAME = 64
@@ -53,14 +54,16 @@ class _Tool(NamedTuple):
 
 
 class Toolbox:
-    """The tools of a template, in the order of its contracts.
+    """The tools of a template, in the order of its contracts; ``batches`` are requests over several pieces of work that
+    may be sent as one, each with a tool of its own.
 
     Attributes:
         specs: the tools as an agent is told of them.
     """
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, batches: Sequence[PastRequest] = ()) -> None:
         self.template = template
+        self._batches = {past.does: self._batch_name(past) for past in batches if len(past.does) > 1}
         self._names = _names(template)
         self._forms = {op: _Form(template, op) for op in template.contracts}
         self._tools = {tool.spec.name: tool for tool in self._made()}
@@ -91,6 +94,8 @@ class Toolbox:
         return Call(name, arguments)
 
     def _called(self, action: Action) -> tuple[str, dict[str, Any]]:
+        if isinstance(action, Batch):
+            return self._batches.get(action.obligations, ""), {"idempotency_key": action.key}
         if isinstance(action, Wait):
             return WAIT, {"instants": action.instants}
         if isinstance(action, Finish):
@@ -114,6 +119,7 @@ class Toolbox:
                 yield self._query(op)
             if ("compensate", op) in self._names:
                 yield self._undo(op)
+        yield from self._batch_tools()
         for name, approval in template.approvals.items():
             if ("revalidate", name) in self._names:
                 text = f"Ask for the renewal of {name}: {approval_text(approval)}."
@@ -162,6 +168,15 @@ class Toolbox:
 
         text = f"Undo {op}: {self._words(op)['undoing']}."
         return self._tool(("compensate", op), text, {**form.properties, form.key: _KEY}, form.required, action)
+
+    def _batch_name(self, past: PastRequest) -> str:
+        return fitting(f"{self.template.obligations[past.does[0]].op}_batch", {WAIT, HAND_OFF, FINISH})
+
+    def _batch_tools(self) -> Iterator[_Tool]:
+        for works, name in self._batches.items():
+            action = functools.partial(_batch, works)
+            text = f"Send {listed(works)} in one request. Each item has the key <key>/<work>."
+            yield _Tool(ToolSpec(name, text, _schema({"idempotency_key": _KEY}, [])), action)
 
     def _words(self, op: str) -> dict[str, str]:
         return dict(contract_texts(self.template.contracts[op]))
@@ -227,6 +242,10 @@ class _Form:
         if found is None:
             raise UnapprovedCall("Not carried out: no approved work has these arguments.")
         return found
+
+
+def _batch(works: tuple[str, ...], given: dict[str, Any], belief: Belief) -> Action:
+    return Batch(works, given.get("idempotency_key") or unused_key(belief, "batch"))
 
 
 def _renewal(approval: str, given: dict[str, Any], belief: Belief) -> Action:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pytest_episem.episode import Unanswered
 from pytest_episem.runs.record import Amount, Count
 from pytest_episem.runs.trial import Trial as AnyTrial
+from pytest_episem.workflows.actions import Fault, Step
+from pytest_episem.workflows.live import Live
 from pytest_episem.workflows.verdict import Trajectory
 
 __all__ = ["Case", "Judgement", "Search", "Trial", "Unapproved"]
 
+Form = Literal["journal", "live"]
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Workflow x hidden truth x shield x repeat. Hashable: it is the key of its trial.
+    """Workflow x hidden truth x shield x guidance x form x repeat. Hashable: it is the key of its trial.
 
     Attributes:
         task: the workflow, ``domain/workflow``.
         case: an assignment's name, or ``world-<number>``.
         shield: whether what is inadmissible is refused, or executed and judged.
         repeat: which repetition, from 0.
+        guidance: what the agent is told beside the answers, ``none``, ``evidence`` or ``advice:<controller>``.
+        form: whether the trouble stands in the journal, or happens to the agent's own call.
     """
 
     suite: ClassVar[str] = "workflows"
@@ -29,6 +35,8 @@ class Case:
     case: str
     shield: bool = True
     repeat: int = 0
+    guidance: str = "none"
+    form: Form = "journal"
 
     @property
     def path(self) -> str:
@@ -87,6 +95,7 @@ class Judgement:
         source: what the ending was read from, where it had to be read.
         unanswered: why nothing can be said of what the agent would have done.
         search: what choosing took; two judgements are equal whatever it says.
+        live: what was done before the last trouble, where trouble happened live; the trajectory is what came after.
     """
 
     trajectory: Trajectory
@@ -96,8 +105,23 @@ class Judgement:
     source: str | None = None
     unanswered: Unanswered | None = None
     search: Search = field(default=Search(), compare=False)
+    live: Live | None = None
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic's own class attribute
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every proposal, in order."""
+        return (*(self.live.steps if self.live is not None else ()), *self.trajectory.steps)
+
+    def faulty(self, fault: Fault) -> int:
+        """Return how many proposals had a fault, refused or executed."""
+        return sum(step.fault == fault for step in self.steps)
+
+    @property
+    def refused(self) -> int:
+        """How many proposals were refused."""
+        return sum(step.refused is not None for step in self.steps)
 
 
 @dataclass(slots=True)

@@ -117,6 +117,11 @@ def _faults(file: TemplateFile) -> Iterator[tuple[str, str]]:
     for op in file.contracts:
         if op not in used:
             yield f"contracts.{op}", "no obligation uses this operation"
+    for name in file.pilot:
+        if name not in file.assignments:
+            yield "pilot", f"no assignment {name!r}{suggestion(name, file.assignments)}"
+    if len(set(file.pilot)) < len(file.pilot):
+        yield "pilot", "an assignment is named twice"
     yield from _history_faults(file)
 
 

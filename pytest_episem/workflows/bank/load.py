@@ -32,13 +32,15 @@ SUITE = "workflows"
 
 @dataclass(frozen=True)
 class Workflow:
-    """A template with its assignments: the hidden truths by name. ``expect`` is what its file claims."""
+    """A template with its assignments: the hidden truths by name. ``expect`` is what its file claims,
+    ``pilot`` names the assignments that are for trying things out: all others are held out."""
 
     template: Template
     assignments: Mapping[str, World]
     support: int
     expect: Mapping[str, Mapping[str, Ending]]
     file: str
+    pilot: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -201,4 +203,4 @@ def read_workflow(file: Path) -> Workflow:
         code = "truth" if fault.assignment else "reference"
         place = fault.place.removeprefix(f"assignments.{fault.assignment}").removeprefix(".")
         raise BankError([Problem(code, str(file), fault.assignment, place, str(fault))]) from None
-    return Workflow(template, worlds, entry.expect.support, entry.expect.endings(), str(file))
+    return Workflow(template, worlds, entry.expect.support, entry.expect.endings(), str(file), frozenset(entry.pilot))

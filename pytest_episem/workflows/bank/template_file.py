@@ -190,7 +190,8 @@ Truth = Annotated[
 
 class TemplateFile(_Strict):
     """One template with its assignments. In an assignment, ``service``, ``lag``, ``renewal`` and ``again`` choose
-    among what the contracts allow; every other key is the id of a past request."""
+    among what the contracts allow; every other key is the id of a past request. ``pilot`` names the assignments that
+    are for trying prompts and settings out; all others are held out."""
 
     id: Slug
     title: Text
@@ -202,6 +203,7 @@ class TemplateFile(_Strict):
     handoff: Slug | None = None
     history: list[HistoryEntry]
     assignments: Annotated[dict[Slug, dict[Slug, Truth]], Field(min_length=1)]
+    pilot: list[Slug] = []
     expect: ExpectEntry
 
 
