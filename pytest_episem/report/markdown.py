@@ -139,6 +139,8 @@ def workflow_identity(summary: WorkflowSummary) -> str:
         f"{summary.row.runs:,} of {words.plural(len(summary.planned), case_word(about))}",
         words.plural(len(summary.templates), "workflow"),
         f"shield {'on' if about['shield'] else 'off'}",
+        *([f"told {about['guidance']}"] if about["guidance"] != "none" else []),
+        *(["trouble live"] if about["form"] == "live" else []),
         f"bank {code(bank['name'], 60)} {code(bank['version'], 30)} {code(bank['hash'][:12])}",
         f"run {code(about['run'], 60)}",
     ]

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pytest_episem.banks.folder import SHIPPED
 from pytest_episem.verdicts.intervals import Estimate
 
-Unit = Literal["%", "pp", "mean", "tasks", "of", "count", "usd", "ms", "s", "text"]
+Unit = Literal["%", "pp", "mean", "tasks", "of", "count", "usd", "ms", "s", "p", "text"]
 """Percent, percentage points, a plain mean, tasks counted by an estimate's numerator, the same with its denominator, a
-whole number, US dollars, milliseconds, seconds, or words."""
+whole number, US dollars, milliseconds, seconds, a probability, or words."""
 
 NONE = "—"
 """Stands where there is no number: nothing was eligible, or the provider did not tell."""
@@ -75,7 +75,7 @@ def number(value: float | None, unit: Unit = "%") -> str:
     return f"{value if round(value, decimals) else 0.0:,.{decimals}f}"
 
 
-_DECIMALS: Mapping[str, int] = {"ms": 2, "s": 3}
+_DECIMALS: Mapping[str, int] = {"ms": 2, "s": 3, "p": 4}
 
 
 def value(found: Estimate, unit: Unit = "%") -> str:

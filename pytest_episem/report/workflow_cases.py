@@ -21,7 +21,8 @@ from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.check import Judged
 from pytest_episem.workflows.controllers import controller_names
-from pytest_episem.workflows.explain import beliefs, recovery_steps
+from pytest_episem.workflows.explain import beliefs, recovery_steps, unmet_text
+from pytest_episem.workflows.live import Live, as_played
 from pytest_episem.workflows.refusal import action_text, action_words, fate_count, reason
 from pytest_episem.workflows.shield import admissible
 from pytest_episem.workflows.suite import WORKFLOWS
@@ -141,10 +142,12 @@ def knowledge(model: Model) -> dict[str, Any]:
 def _case(judged: Judged, model: Model | None) -> dict[str, Any]:
     trajectory = judged.trajectory
     verdict = trajectory.verdict
-    standing = model if judged.replayed and not judged.refuted else None
+    live = judged.trial.judged.live
+    standing = as_played(model, live) if model is not None and judged.replayed and not judged.refuted else None
+    truth = _told(trajectory.world) if standing is None else _truth(trajectory, standing)
     return {
-        "steps": _steps(trajectory, standing),
-        "truth": _told(trajectory.world) if standing is None else _truth(trajectory, standing),
+        "steps": [*(_before(live) if live is not None else []), *_steps(trajectory, standing)],
+        "truth": truth + ([unmet_text(live)] if live is not None and live.unmet else []),
         "ledger": [
             {
                 "at": entry.landed,
@@ -180,22 +183,28 @@ def _truth(trajectory: Trajectory, model: Model) -> list[str]:
     return truth_texts(model.template, trajectory.world, model.worlds) or ["nothing else was possible"]
 
 
+def _before(live: Live) -> list[dict[str, Any]]:
+    """What was done before the last trouble, as the record gives it."""
+    return [_step(None, None, step, "") for step in live.steps]
+
+
 def _steps(trajectory: Trajectory, model: Model | None) -> list[dict[str, Any]]:
     requests = {number: name for name, number in recovery_steps(trajectory).items()}
     told = ((step, None) for step in trajectory.steps) if model is None else beliefs(model, trajectory)
-    return [
-        {
-            "time": step.time,
-            "kind": step.action.kind,
-            "text": _said(model, belief, step),
-            "request": requests.get(number, ""),
-            "answer": step.answer,
-            "fee": step.fee,
-            "refused": step.refused,
-            "harm": "" if model is None or belief is None else _harm(model, belief, step),
-        }
-        for number, (step, belief) in enumerate(told, 1)
-    ]
+    return [_step(model, belief, step, requests.get(number, "")) for number, (step, belief) in enumerate(told, 1)]
+
+
+def _step(model: Model | None, belief: Belief | None, step: Step, request: str) -> dict[str, Any]:
+    return {
+        "time": step.time,
+        "kind": step.action.kind,
+        "text": _said(model, belief, step),
+        "request": request,
+        "answer": step.answer,
+        "fee": step.fee,
+        "refused": step.refused,
+        "harm": "" if model is None or belief is None else _harm(model, belief, step),
+    }
 
 
 def _said(model: Model | None, belief: Belief | None, step: Step) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pytest_episem.report import words
 from pytest_episem.report.tables import Cell, Column, Table
 from pytest_episem.report.workflow_words import against, ending
 from pytest_episem.verdicts.intervals import Estimate
+from pytest_episem.workflows.guided import Stratum, guided, told
 from pytest_episem.workflows.summary import ALL, Named, WorkflowSummary, losses, savings
 
 AGENT = Column("agent", "Agent", "text")
@@ -180,6 +182,103 @@ def costs(runs: Named) -> Table:
     return Table("workflows-savings", "Workflows: what joint planning saves", note, columns, rows)
 
 
+def guidance(runs: Named) -> Table:
+    """How agents end that are told less or more, Tables 5 and 6 of the source."""
+    columns = (
+        Column("split", "Cases", "text"),
+        Column("guidance", "Told", "text"),
+        Column("agents", "Agents", "count"),
+        Column("certified", "Certified", "of", "higher"),
+        Column("goal", "Goal", "of", "higher"),
+        Column("handed_off", "Handed off", "of"),
+        Column("attempts", "Attempts", "count"),
+        Column("rejected", "Rejected", "count", "lower"),
+    )
+    note = (
+        "The same agents on the same cases, told nothing beside the answers, what is certain and open, or also a next "
+        "action. Pilot cases are for trying things out and say nothing of the others. Attempts are proposals, rejected "
+        "those of them that the shield refused."
+    )
+    rows: list[list[Cell]] = [
+        [
+            one.split,
+            one.guidance,
+            one.agents,
+            *(_share(getattr(one.row, key), one.row.runs, 1.0) for key in ("certified", "goal", "handed_off")),
+            one.row.proposals,
+            one.row.refusals,
+        ]
+        for one in told(runs)
+    ]
+    return Table("workflows-guidance", "Workflows: what agents were told", note, columns, rows, heads=2)
+
+
+def guidance_cost(runs: Named) -> Table:
+    """What was wrong with proposals and what was used, by what agents were told, Table 7 of the source."""
+    columns = (
+        Column("split", "Cases", "text"),
+        Column("guidance", "Told", "text"),
+        Column("unsafe", "Unsafe proposals", "count", "lower"),
+        Column("false_claims", "False claims", "count", "lower"),
+        Column("either", "Either", "count", "lower"),
+        Column("requests", "Requests", "count"),
+        Column("prompt_tokens", "Prompt tokens", "count"),
+        Column("completion_tokens", "Completion tokens", "count"),
+    )
+    note = (
+        "Proposals that could have done harm, and claims that were not certain; either: their union. What planning the "
+        "advice took is not counted in tokens. A number of which a part is not known is not shown."
+    )
+    rows: list[list[Cell]] = [
+        [
+            one.split,
+            one.guidance,
+            one.row.unsafe,
+            one.row.false_claims,
+            one.row.unsafe + one.row.false_claims,
+            *one.row.usage.values(),
+        ]
+        for one in told(runs)
+    ]
+    return Table(
+        "workflows-guidance-cost", "Workflows: proposals and tokens by what was told", note, columns, rows, heads=2
+    )
+
+
+def guidance_pairs(runs: Named) -> Table:
+    """Certified completions of the same agent on the same case, told less and more, Table 8 of the source."""
+    columns = (
+        Column("split", "Cases", "text"),
+        Column("stratum", "Of", "text"),
+        Column("pairs", "Pairs", "count"),
+        Column("less", "Told less", "count"),
+        Column("more", "Told more", "count"),
+        Column("p", "Sign-flip p", "p"),
+    )
+    note = (
+        "Pairs of agent x case; certified completions with less and with more guidance. Workflows without a net "
+        "difference are one line. Sign-flip p: exact, two-sided, over workflows; the probability of a difference at "
+        "least as large if being told more changed nothing. Workflows are no sample of anything."
+    )
+    rows: list[list[Cell]] = []
+    for found in guided(runs):
+        moved = [one for one in found.templates if one.less != one.more]
+        still = [one for one in found.templates if one.less == one.more]
+        others = (sum(getattr(one, key) for one in still) for key in _SUMS)
+        rest = Stratum(words.plural(len(still), "other workflow"), *others)
+        whole = Stratum(f"{found.less} and {found.more}", *(getattr(found.total, key) for key in _SUMS))
+        rows.append([found.split, *_stratum(whole), found.sign_flip])
+        rows += [[found.split, *_stratum(one), None] for one in (*found.agents, *moved, *([rest] if still else []))]
+    return Table("workflows-guidance-pairs", "Workflows: told less and more, in pairs", note, columns, rows, heads=2)
+
+
+_SUMS = ("pairs", "less", "more")
+
+
+def _stratum(one: Stratum) -> list[Cell]:
+    return [one.name, one.pairs, one.less, one.more]
+
+
 _VECTOR = ("not certified", "unknown", "handed off", "goal missed")
 
 
@@ -225,11 +324,15 @@ def coverage(runs: Named) -> Table:
         Column("certifiable", "Certifiable, not finished", "count", "lower", "Certifi- able"),
         Column("replayed", "Replayed", "text"),
         Column("shield", "Shield", "text"),
+        Column("told", "Told", "text"),
+        Column("form", "Trouble", "text"),
+        Column("unmet", "Never met", "count", "lower"),
         Column("cases", "Over", "text"),
     )
     note = (
         "Certifiable, not finished: ended without a claim where a finish would have been certified. Replayed: every "
-        "record was played and judged once more before it counted; that needs the bank of the run."
+        "record was played and judged once more before it counted; that needs the bank of the run. Told: beside the "
+        "answers. Never met: cases whose trouble did not come, since what it strikes was never called."
     )
     rows = _by_run(
         runs,
@@ -241,13 +344,27 @@ def coverage(runs: Named) -> Table:
             s.row.certifiable,
             "yes" if s.replayed else "no: bank not at hand",
             "on" if s.run["shield"] else "off",
+            s.run["guidance"],
+            {"journal": "in the journal", "live": "live"}[s.run["form"]],
+            s.row.unmet,
             s.run["cases"],
         ],
     )
     return Table("workflows-coverage", "Workflows: coverage and checks", note, columns, rows)
 
 
-_TABLES = (workflows, proposals, computation, templates, costs, joint_losses, coverage)
+_TABLES = (
+    workflows,
+    proposals,
+    guidance,
+    guidance_cost,
+    guidance_pairs,
+    computation,
+    templates,
+    costs,
+    joint_losses,
+    coverage,
+)
 
 
 def cases(runs: Named) -> Table:

@@ -27,7 +27,8 @@ from pytest_episem.report.layout import BAD, GOOD, LABEL, NOTE, text
 from pytest_episem.report.tables import Column, Table
 from pytest_episem.report.workflow_tables import ends, workflow_tables
 from pytest_episem.report.workflow_words import case_word, warnings
-from pytest_episem.workflows.summary import Named, WorkflowSummary, losses
+from pytest_episem.workflows.guided import SPLITS
+from pytest_episem.workflows.summary import Named, WorkflowSummary, certified, losses
 
 NAMED = 5
 """Cases named of each thing that is listed; with ``-v`` all of them."""
@@ -72,6 +73,8 @@ def _identity(summary: WorkflowSummary) -> Text:
         f"{recorded:,} of {words.plural(planned, case_word(about))}",
         words.plural(len(summary.templates), "workflow"),
         f"shield {'on' if about['shield'] else 'off'}",
+        *([f"told {about['guidance']}"] if about["guidance"] != "none" else []),
+        *(["trouble live"] if about["form"] == "live" else []),
     ]
     return Text.assemble(text(str(about["agent"]), "bold"), text(f" · workflows · {', '.join(sizes)}", LABEL))
 
@@ -119,7 +122,24 @@ def _sums(summary: WorkflowSummary) -> RenderableType:
         _counted("goal reached", row.goal, row.runs),
     ]
     cost = f"fee {row.fee:,}, {words.plural(row.actions, 'action')}, {words.plural(row.time, 'instant')}"
-    return Group(Text(" · ").join(harm), _proposals(summary), text(cost, LABEL), *_times(summary))
+    notes = (*_used(summary), *_split(summary), *_times(summary))
+    return Group(Text(" · ").join(harm), _proposals(summary), text(cost, LABEL), *notes)
+
+
+def _used(summary: WorkflowSummary) -> Iterator[Text]:
+    """What a model took; an agent that sends nothing has nothing to tell."""
+    usage = summary.row.usage
+    if usage["requests"] != 0:
+        requests, prompt, completion = (words.number(amount, "count") for amount in usage.values())
+        yield text(f"{requests} requests, {prompt} prompt and {completion} completion tokens", LABEL)
+
+
+def _split(summary: WorkflowSummary) -> Iterator[Text]:
+    """Certified completions of the cases for trying things out and of those held out, where a run has both."""
+    parts = {name: [one for one in summary.cases if (one in summary.pilot) == (name == "pilot")] for name in SPLITS}
+    if all(parts.values()):
+        counts = (f"{name} {sum(certified(summary.cases[c]) for c in own)}/{len(own)}" for name, own in parts.items())
+        yield text(f"certified: {', '.join(counts)}", LABEL)
 
 
 def _proposals(summary: WorkflowSummary) -> Text:
@@ -145,6 +165,8 @@ def _times(summary: WorkflowSummary) -> Iterator[Text]:
 
 def _remarks(summary: WorkflowSummary) -> Iterator[Text]:
     row = summary.row
+    if row.unmet:
+        yield text(f"{words.plural(row.unmet, 'case')} whose trouble never came: what it strikes was not called", NOTE)
     if row.certifiable:
         yield text(
             f"{words.plural(row.certifiable, 'case')} ended without a claim that would have been certified", NOTE

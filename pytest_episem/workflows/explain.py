@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytest_episem.banks.folder import bank_options
 from pytest_episem.text import escaped
 from pytest_episem.workflows.actions import ENDINGS, Action, Attempt, Compensate, Finish, Revalidate, Step
+from pytest_episem.workflows.live import Live
 from pytest_episem.workflows.refusal import action_text, fate_count, reason
 from pytest_episem.workflows.shield import admissible, harmed, not_offered
 from pytest_episem.workflows.support import Belief, Model
@@ -19,6 +20,7 @@ from pytest_episem.workflows.words import (
     counted,
     harm_text,
     history_text,
+    listed,
     obligation_text,
     truth_texts,
     unknown_texts,
@@ -95,10 +97,12 @@ def explain(model: Model, judged: Judgement, case: str, banks: Sequence[str] = (
     """
     trajectory, template = judged.trajectory, model.template
     shield = "on" if trajectory.shield else "off"
+    live = judged.live
     lines = _wrapped(fault(judged) or f"no fault: {verdict_text(trajectory.verdict)}", 0)
     lines += _block("case", [f"{template.id}/{case}; deadline t{template.deadline}, shield {shield}"])
     lines += _block("approved", ["; ".join(obligation_text(template, name) for name in template.obligations)])
     lines += _block("known", [f"t{entry.sent} {history_text(template, entry)}" for entry in template.history])
+    lines += _block("not met", [unmet_text(live)]) if live is not None and live.unmet else []
     lines += _block("not known", [*unknown_texts(template, model.worlds), _sizes(model)])
     lines += _block("steps", list(_steps(model, trajectory)) or ["none"])
     lines += _block("truth", truth_texts(template, trajectory.world, model.worlds) or ["nothing else was possible"])
@@ -106,6 +110,11 @@ def explain(model: Model, judged: Judgement, case: str, banks: Sequence[str] = (
     lines += _block("verdict", [verdict_text(trajectory.verdict)])
     lines.append(f"{'inspect':<{LABEL}}{show_command(template.id, case, banks)}")  # whole, to be copied
     return "\n".join(escaped(line) for line in lines)
+
+
+def unmet_text(live: Live) -> str:
+    """Return that trouble never came, since what it strikes was never called."""
+    return f"{counted(len(live.unmet), 'trouble')} never came, of {listed(live.unmet)}: it was not called"
 
 
 def show_command(template: str, case: str, banks: Sequence[str] = ()) -> str:

@@ -7,6 +7,7 @@ The key ``workflows`` of ``report.json`` has these keys:
 ``coverage``      cases planned and recorded, the ids of those missing, whether a record was torn, whether the records
                   were replayed, and by id what speaks against those that do not stand
 ``results``       how the cases ended and what that cost, see the totals
+``usage``         requests and tokens of the recorded cases
 ``computation``   milliseconds of all episodes, of all decisions, of one (median, 95th percentile); cut-offs, fall-backs
 ``templates``     by template: cases planned, recorded, certified
 ================  =====================================================================================
@@ -34,6 +35,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from pytest_episem.episode import Usage
 from pytest_episem.runs.run import RunHeader, WorkflowPlan
 from pytest_episem.runs.run_dir import Run
 from pytest_episem.workflows.check import Judged
@@ -59,7 +61,8 @@ class Row:
     ``false_claims`` together are the union of the two; ``proposals`` counts all of them. ``unapproved`` counts requests
     for something that nobody approved, which are no proposals. ``faulty`` counts the cases
     with an unsafe proposal or a false claim, ``given_up`` those that ended without a claim where more could have been
-    had, and ``certain`` those whose claim was certain when it was made, the shield on or off.
+    had, and ``certain`` those whose claim was certain when it was made, the shield on or off. ``unmet`` counts cases
+    whose trouble was to come live and did not, since what it strikes was not called.
     ``selection`` holds the seconds of every decision; the rest are counts, or sums of synthetic units.
     """
 
@@ -87,6 +90,10 @@ class Row:
     faulty: int = 0
     given_up: int = 0
     certain: int = 0
+    unmet: int = 0
+    requests: int | None = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
     seconds: float = 0.0
     selection: list[float] = field(default_factory=list)
     cutoffs: int = 0
@@ -122,11 +129,26 @@ class Row:
         self.faulty += bool(judged.faulty("unsafe") + judged.faulty("false_claim"))
         self.given_up += trajectory.given_up
         self.certain += trajectory.certified_claim is True
+        self.unmet += bool(judged.live is not None and judged.live.unmet)
+        self._use(trial.usage)
         self.seconds += trial.seconds
         self.selection += search.selection
         self.cutoffs += search.cutoffs
         self.fallbacks += search.fallbacks
         self.nodes += search.nodes
+
+    def _use(self, usage: Usage) -> None:
+        """Count what a rollout took; a sum with an unknown part is unknown."""
+        for name in USED:
+            sum, part = getattr(self, name), getattr(usage, name)
+            if usage.requests == 0:
+                part = 0
+            setattr(self, name, None if sum is None or part is None else sum + part)
+
+    @property
+    def usage(self) -> dict[str, int | None]:
+        """Requests and tokens of the cases, ``None`` where a part is unknown."""
+        return {name: getattr(self, name) for name in USED}
 
     @property
     def computation(self) -> dict[str, float | int | None]:
@@ -145,6 +167,8 @@ class Row:
         }
 
 
+USED = ("requests", "prompt_tokens", "completion_tokens")
+"""The keys of ``usage``."""
 COUNTS = tuple(f.name for f in fields(Row) if f.type == "int" and f.name not in ("cutoffs", "fallbacks", "nodes"))
 """The keys of ``results``."""
 
@@ -170,6 +194,7 @@ class WorkflowSummary:
     row: Row
     templates: Mapping[str, TemplateCount]
     cases: Mapping[str, Judged]
+    pilot: frozenset[str] = frozenset()
 
     @property
     def coverage(self) -> float:
@@ -194,6 +219,7 @@ class WorkflowSummary:
                 "refuted": {name: list(reasons) for name, reasons in self.refuted.items()},
             },
             "results": {name: getattr(self.row, name) for name in COUNTS},
+            "usage": self.row.usage,
             "computation": self.row.computation,
             "templates": {
                 name: {"planned": found.planned, "recorded": found.recorded, "certified": found.certified}
@@ -225,6 +251,7 @@ def summarize_workflows(run: Run, judged: Iterable[Judged]) -> WorkflowSummary:
         row=row,
         templates=_templates(planned, cases),
         cases=cases,
+        pilot=frozenset(plan.pilot),
     )
 
 
@@ -235,6 +262,8 @@ def _about(header: RunHeader, plan: WorkflowPlan) -> dict[str, Any]:
         "bank": asdict(plan.bank),
         "cases": plan.cases,
         "shield": plan.shield,
+        "guidance": plan.guidance,
+        "form": plan.form,
         "protocol_version": header.protocol_version,
         "plugin_version": header.plugin_version,
         "started": header.started,
@@ -326,7 +355,7 @@ def comparable(runs: Named) -> list[tuple[str, WorkflowSummary]]:
 
 
 def _terms(summary: WorkflowSummary) -> tuple[object, ...]:
-    return summary.run["bank"]["hash"], summary.run["cases"], summary.run["shield"]
+    return tuple(summary.run[name] for name in ("bank", "cases", "shield", "form"))
 
 
 def savings(runs: Named) -> list[Saving]:
