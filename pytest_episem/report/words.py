@@ -72,6 +72,8 @@ def number(value: float | None, unit: Unit = "%") -> str:
     if unit == "usd":
         return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
     decimals = _DECIMALS.get(unit, 1)
+    if unit == "p" and 0 < value < 0.1**decimals:
+        return f"< {0.1**decimals:.{decimals}f}"
     return f"{value if round(value, decimals) else 0.0:,.{decimals}f}"
 
 

@@ -78,9 +78,12 @@ def evidence(model: Model, belief: Belief) -> list[str]:
     done = [name for name in template.obligations if name not in lacks]
     missing = [name for name in lacks if not any(run.good(name, template.deadline) for _, run in belief.members)]
     unknown = [name for name in lacks if name not in missing]
+    twice = [name for name in missing if all(run.count(name, template.deadline) > 1 for _, run in belief.members)]
+    missing = [name for name in missing if name not in twice]
     found = [f"It is t{belief.time}."]
     found += [f"Certainly done, or certain to be: {listed(done)}."] if done else []
     found += [f"Certainly not done as things stand: {listed(missing)}."] if missing else []
+    found += [f"Certainly done more than once: {listed(twice)}."] if twice else []
     found += [f"Not known whether done: {listed(unknown)}."] if unknown else []
     return found + [f"Open: {line}." for line in unknown_texts(template, worlds)]
 

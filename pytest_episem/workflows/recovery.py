@@ -89,6 +89,11 @@ class Recovery:
         """What is public, for agents that plan; where trouble comes live it changes with what is called."""
         return self._proposals.model
 
+    @functools.cached_property
+    def batches(self) -> tuple[tuple[str, ...], ...]:
+        """The pieces of work that may be sent in one request."""
+        return tuple(past.does for past in troubles(self._journal) if len(past.does) > 1) if self._live else ()
+
     @property
     def belief(self) -> Belief:
         """What is known so far: every world that fits all that was answered."""
@@ -101,7 +106,7 @@ class Recovery:
 
     @functools.cached_property
     def _toolbox(self) -> Toolbox:
-        return Toolbox(self._journal, batches=troubles(self._journal) if self._live else ())
+        return Toolbox(self._journal, self.batches)
 
     def _beside(self) -> dict[str, Any]:
         return self._guide.beside(self.belief) if self._proposals.terminal is None else {}

@@ -58,8 +58,9 @@ class WorkflowSuite(Suite):
 
     def behaviours(self) -> Mapping[str, Callable[[Any], None]]:
         from pytest_episem.workflows.players import BEHAVIOURS
+        from pytest_episem.workflows.scripts import SCRIPTS
 
-        return BEHAVIOURS
+        return {**BEHAVIOURS, **SCRIPTS}
 
     def told(self, choice: Callable[[str], Any]) -> list[str]:
         unusual = {"guidance": "none", "form": "journal", "split": "all"}

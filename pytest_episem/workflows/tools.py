@@ -23,7 +23,7 @@ from pytest_episem.episode.arguments import schema_fault, unknown_tool
 from pytest_episem.errors import EpisemError
 from pytest_episem.workflows.actions import Action, Attempt, Batch, Compensate, Finish, HandOff, Query, Revalidate, Wait
 from pytest_episem.workflows.contract_words import approval_text, contract_texts, fee_text
-from pytest_episem.workflows.model import PastRequest, Template
+from pytest_episem.workflows.model import Template
 from pytest_episem.workflows.refusal import action_words
 from pytest_episem.workflows.support import Belief
 from pytest_episem.workflows.timeline import Request
@@ -54,16 +54,16 @@ class _Tool(NamedTuple):
 
 
 class Toolbox:
-    """The tools of a template, in the order of its contracts; ``batches`` are requests over several pieces of work that
-    may be sent as one, each with a tool of its own.
+    """The tools of a template, in the order of its contracts; ``batches`` are pieces of work that may be sent in one
+    request, each with a tool of its own.
 
     Attributes:
         specs: the tools as an agent is told of them.
     """
 
-    def __init__(self, template: Template, batches: Sequence[PastRequest] = ()) -> None:
+    def __init__(self, template: Template, batches: Sequence[tuple[str, ...]] = ()) -> None:
         self.template = template
-        self._batches = {past.does: self._batch_name(past) for past in batches if len(past.does) > 1}
+        self._batches = {works: self._batch_name(works) for works in batches}
         self._names = _names(template)
         self._forms = {op: _Form(template, op) for op in template.contracts}
         self._tools = {tool.spec.name: tool for tool in self._made()}
@@ -169,8 +169,8 @@ class Toolbox:
         text = f"Undo {op}: {self._words(op)['undoing']}."
         return self._tool(("compensate", op), text, {**form.properties, form.key: _KEY}, form.required, action)
 
-    def _batch_name(self, past: PastRequest) -> str:
-        return fitting(f"{self.template.obligations[past.does[0]].op}_batch", {WAIT, HAND_OFF, FINISH})
+    def _batch_name(self, works: tuple[str, ...]) -> str:
+        return fitting(f"{self.template.obligations[works[0]].op}_batch", {WAIT, HAND_OFF, FINISH})
 
     def _batch_tools(self) -> Iterator[_Tool]:
         for works, name in self._batches.items():
