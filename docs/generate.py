@@ -36,6 +36,7 @@ from pytest_episem.workflows import verdict
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
 from pytest_episem.workflows.record import CaseRecord
+from pytest_episem.workflows.live import Live
 from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.world import World
 
@@ -84,6 +85,9 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "shield": "whether what is inadmissible was refused",
         "cases": "the assignments of the bank, or every compatible world",
         "planned": "the ids of the cases, `domain/template/case`; every denominator comes from it",
+        "guidance": "what agents are told beside the answers: `none`, `evidence` or `advice:<controller>`",
+        "form": "`journal`: the trouble stands in the journal; `live`: it happens to the agent's own call",
+        "pilot": "those of the cases that are for trying things out; all others are held out",
     },
 }
 CASE_FIELDS: Mapping[str, Mapping[str, str]] = {
@@ -94,7 +98,15 @@ CASE_FIELDS: Mapping[str, Mapping[str, str]] = {
         "invalid": "some call was rejected by the interface",
         "source": "what the ending was read from; `null` where nothing had to be read",
         "unanswered": "why no answer is the agent's; `null` where one is",
+        "live": "what was done before the last trouble, where trouble happened live, see below; `null` elsewhere",
         "search": "what choosing took: `selection` (seconds of each decision), `cutoffs`, `fallbacks`, `nodes`",
+    },
+    "live": {
+        "start": "the instant at which the last trouble had come",
+        "history": "what was sent and answered until then, the agent's own calls among it, as a template has it",
+        "steps": "its proposals until then; those of the trajectory come after",
+        "met": "the requests of the journal whose trouble came",
+        "unmet": "those whose trouble never came, since nothing called for it",
     },
     "trajectory": {
         "template": "`domain/template`",
@@ -118,7 +130,7 @@ CASE_FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "steps[]": {
         "time": "the instant",
-        "action": "`kind` and what belongs to it: `obligation`, `key`, `instants`, `approval`, `unknown`, `claim`",
+        "action": "`kind` and what belongs to it: `obligation`, `key`, `instants`, `approval`, `unknown`, `claim`; of a batch `obligations`",
         "answer": "the public answer, word for word",
         "fee": "what it cost",
         "refused": "why the shield refused it; `null` where it was executed",
@@ -308,6 +320,7 @@ def records_page() -> str:
 def _workflow_fields() -> Iterator[str]:
     kinds: Mapping[str, type] = {
         "a case's outcome": Judgement,
+        "live": Live,
         "trajectory": verdict.Trajectory,
         "world": World,
         "steps[]": Step,

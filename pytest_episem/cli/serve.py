@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +29,9 @@ from pytest_episem.suite import suite
 from pytest_episem.workflows.bank.load import Workflow
 from pytest_episem.workflows.cases import case_name, case_number, drawn
 from pytest_episem.workflows.explain import explain
-from pytest_episem.workflows.trial import Case
+from pytest_episem.workflows.guidance import GUIDANCE, spelled
+from pytest_episem.workflows.live import as_played
+from pytest_episem.workflows.trial import Case, Form
 
 LINGER = 0.5
 """Seconds an HTTP server stays after the end, so that the client finds it while it says goodbye."""
@@ -41,6 +44,10 @@ LINGER = 0.5
 @click.option("--mask", metavar="FACT,…", default="", help="Of a task: ids of the facts to hide; at random by default.")
 @click.option("--case", metavar="CASE", default="", help="Of a workflow: what is true; at random by default.")
 @click.option("--shield", type=click.Choice(["on", "off"]), help="Of a workflow: refuse what could do harm, or let it.")
+@click.option(
+    "--guidance", metavar="KIND", type=click.Choice(GUIDANCE), help="Of a workflow: none, evidence or advice."
+)
+@click.option("--form", type=click.Choice(["journal", "live"]), help="Of a workflow: where its trouble happens.")
 @click.option("--seed", type=click.IntRange(min=0), help="Deal the same choice again.")
 @click.option("--http", metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio; port 0 takes a free one.")
 @click.option("--final-tool", is_flag=True, help=f"Add a tool, {FINAL_TOOL}, for the agent's last message.")
@@ -54,6 +61,8 @@ def command(
     mask: str,
     case: str,
     shield: str | None,
+    guidance: str | None,
+    form: Form | None,
     seed: int | None,
     http: str | None,
     final_tool: bool,
@@ -78,12 +87,13 @@ def command(
     found = find(name, banks)
     task: Any = found if isinstance(found, Task) else found.workflow
     if isinstance(found, Task):
-        refuse({"--case": case, "--shield": shield}, found.id, "evidence")
+        refuse({"--case": case, "--shield": shield, "--guidance": guidance, "--form": form}, found.id, "evidence")
         chosen = cast("WorldLabel | None", world), cast("Setting | None", setting)
         condition: Any = deal(found, *chosen, split_mask(mask), dealt)
     else:
         refuse({"--world": world, "--setting": setting, "--mask": mask}, task.id, "workflow")
-        condition = deal_case(task, case or found.case or "", shield != "off", dealt)
+        dealt_case = deal_case(task, case or found.case or "", shield != "off", dealt)
+        condition = replace(dealt_case, guidance=spelled(guidance or "none"), form=form or "journal")
     episode = Episode(suite(condition.suite).start(task, condition), turn_limit=CALL_LIMIT)
     if final_tool:
         episode.note("notice", text=f"the agent was given the tool {FINAL_TOOL}")
@@ -154,6 +164,6 @@ def _conclude(
     told = (
         judged(task, trial, banks)
         if isinstance(task, Task)
-        else explain(task.model, trial.judged, condition.case, banks)
+        else explain(as_played(task.model, trial.judged.live), trial.judged, condition.case, banks)
     )
     write(f"{told}\n", error=True)

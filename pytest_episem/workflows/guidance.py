@@ -13,7 +13,7 @@ from pytest_episem.episode import Call
 from pytest_episem.text import dump_json
 from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
 from pytest_episem.workflows.certificate import unknown_obligations
-from pytest_episem.workflows.controllers import Controller, make_controller
+from pytest_episem.workflows.controllers import CONTROLLERS, Controller, make_controller
 from pytest_episem.workflows.controllers.base import lacking
 from pytest_episem.workflows.support import Belief, Model
 from pytest_episem.workflows.tools import Toolbox
@@ -22,6 +22,9 @@ from pytest_episem.workflows.words import counted, listed, unknown_texts
 NONE, EVIDENCE, ADVICE = "none", "evidence", "advice"
 ADVISER = "joint"
 """Who advises where nobody is named."""
+
+GUIDANCE = (NONE, EVIDENCE, ADVICE, *(f"{ADVICE}:{name}" for name in CONTROLLERS if name != "stop"))
+"""How every kind is written."""
 
 
 def spelled(guidance: str) -> str:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from model_server import ModelServer, Reply, call, say
 
 from pytest_episem.banks.folder import shipped_bank_dir
 
@@ -491,3 +492,116 @@ def test_a_controller_as_an_agent_is_told_where_it_belongs(pytester, bank):
         ["ERROR: agent 'naive:NaiveRetry' is a controller: give --episem-controller=naive:NaiveRetry"]
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_run_says_what_agents_are_told_and_where_trouble_happens(pytester, bank):
+    told = ["--episem-guidance=advice:capability", "--episem-form=live"]
+    result = pytester.runpytest(SUITE, "--episem-model=episem/advised", bank, *told, "--episem-out=run")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "episem workflows: episem/advised*shield on, guidance advice:capability, form live",
+            "episem/advised*workflows*shield on, told",
+            "advice:capability, trouble live",
+        ]
+    )
+    plan = json.loads((pytester.path / "run" / "run.json").read_text())["workflows"]
+    assert (plan["guidance"], plan["form"], plan["pilot"]) == ("advice:capability", "live", [])
+    for name, outcome in records(pytester.path / "run").items():
+        assert (outcome["live"]["met"], outcome["live"]["unmet"]) == (["c1"], []), name
+        assert outcome["live"]["steps"][0]["answer"] == "timeout"
+    lines = [json.loads(line) for line in (pytester.path / "run" / "trials.jsonl").read_text().splitlines()]
+    assert {(line["guidance"], line["form"]) for line in lines} == {("advice:capability", "live")}
+
+
+@pytest.mark.parametrize(("split", "count"), [("pilot", 10), ("held-out", 58), ("all", 68)])
+def test_the_split_is_chosen_by_an_option_and_stands_in_the_plan(pytester, split, count):
+    result = pytester.runpytest(SUITE, JOINT, f"--episem-split={split}", "--co", "-q")
+    assert len(ids(result)) == count
+
+
+def test_pilot_and_held_out_cases_are_told_apart(pytester):
+    select = ["-k", "batch-items or manifest"]
+    result = pytester.runpytest(SUITE, "--episem-model=episem/capability", *select, "--episem-out=run")
+    plan = json.loads((pytester.path / "run" / "run.json").read_text())["workflows"]
+    assert plan["pilot"] == ["people/batch-items/second-unanswered"]
+    result.stdout.fnmatch_lines(["certified: pilot 1/1, held-out 5/5"])
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--episem-guidance=advise", "*invalid choice: 'advise'*"),
+        ("--episem-form=dead", "*invalid choice: 'dead'*"),
+        ("--episem-split=test", "*invalid choice: 'test'*"),
+    ],
+)
+def test_what_is_no_such_choice_is_refused(pytester, option, words):
+    result = pytester.runpytest(SUITE, JOINT, option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([words])
+
+
+def test_a_failing_live_case_tells_what_was_called_and_how_to_run_it_again(pytester, bank):
+    told = ["--episem-form=live", "--episem-shield=off", "-k", "landed"]
+    result = pytester.runpytest(SUITE, "--episem-model=episem/retry", bank, *told)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "new violation: charge done twice, at t1",
+            "case*shield off, trouble live",
+            "*t0 charge(INV-7), key charge-r1: no answer (timeout)",
+            "steps*1. t1 charge(INV-7), new key: settled at 1 (fee 3)",
+            "rerun*--episem-form=live*",
+        ]
+    )
+
+
+def test_runs_with_another_guidance_are_no_parts_of_one(pytester, bank):
+    for guidance in ("none", "evidence"):
+        pytester.runpytest(SUITE, JOINT, bank, f"--episem-guidance={guidance}", f"--episem-out={guidance}")
+    result = episem(pytester, "merge", "none", "evidence", "--out", "both")
+    assert result.ret == 2
+    result.stderr.fnmatch_lines(["*guidance: none*evidence*"])
+    result = episem(pytester, "compare", "none", "evidence")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*guidance: none in A, evidence in B*"])
+
+
+def test_a_model_over_http_follows_what_it_is_told(pytester, bank):
+    """It reads the text alone: told evidence it charges again where a charge is not known to be done, told advice it
+    does what it is advised. The shield is on, so the first is stopped."""
+    server = ModelServer()
+    server.then = reads_what_it_is_told
+    model = ["--episem-model=openai/reads", f"--episem-api-base={server.url}", "-p", "no:cacheprovider"]
+    try:
+        for guidance in ("evidence", "advice"):
+            for form in ("journal", "live"):
+                out = f"--episem-out={guidance}-{form}"
+                told = [f"--episem-guidance={guidance}", f"--episem-form={form}"]
+                result = pytester.runpytest_subprocess(SUITE, *model, bank, *told, out)
+                counts = {"failed": 2} if guidance == "evidence" else {"passed": 2}
+                result.assert_outcomes(**counts)
+                result.stdout.fnmatch_lines(["* requests, * prompt and * completion tokens"])
+    finally:
+        server.close()
+    result = episem(pytester, "report", "evidence-live", "advice-live")
+    result.stdout.fnmatch_lines(
+        [
+            "held-out  evidence *0/2*",
+            "held-out  advice:joint *2/2*",
+            "held-out  evidence and advice:joint *2     0     2     1.0000",
+        ]
+    )
+
+
+def reads_what_it_is_told(body: dict) -> Reply:
+    shown = [json.loads(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+    last = shown[-1] if shown else {}
+    goal = body["messages"][1]["content"]
+    advice = last.get("advice") or json.loads(goal.partition("Recommended next: ")[2] or "null")
+    if advice is not None:
+        return say(None, [call(advice["tool"], advice["arguments"])])
+    if "refused" in last:
+        return say("I stop here.\nDisposition: stopped")
+    return say(None, [call("cards_charge", {"id": "INV-7", "eur": 120})])
