@@ -35,8 +35,8 @@ from pytest_episem.workflows import summary as workflow_summary
 from pytest_episem.workflows import verdict
 from pytest_episem.workflows.actions import Step
 from pytest_episem.workflows.bank.codes import CODES as OUTCOME_CODES
-from pytest_episem.workflows.record import CaseRecord
 from pytest_episem.workflows.live import Live
+from pytest_episem.workflows.record import CaseRecord
 from pytest_episem.workflows.trial import Judgement
 from pytest_episem.workflows.world import World
 
@@ -130,7 +130,7 @@ CASE_FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "steps[]": {
         "time": "the instant",
-        "action": "`kind` and what belongs to it: `obligation`, `key`, `instants`, `approval`, `unknown`, `claim`; of a batch `obligations`",
+        "action": "`kind` and what belongs to it: `obligation`, `key`, `instants`, `approval`, `unknown`, `claim` …",
         "answer": "the public answer, word for word",
         "fee": "what it cost",
         "refused": "why the shield refused it; `null` where it was executed",

@@ -30,6 +30,7 @@ COMMANDS = {
     "list": Entry("list_tasks", "List the tasks of a bank, or its workflows."),
     "show": Entry("show", "Show a task or a workflow: what is seen, what is hidden, what is true."),
     "play": Entry("play", "Play the agent yourself and be judged."),
+    "worth": Entry("worth", "Say what each promise of a workflow's providers is worth."),
     "serve": Entry("serve", "Serve one episode over MCP, for an agent in any language."),
     "validate": Entry("validate", "Check a bank against every rule it must meet."),
     "sign": Entry("sign", "Sign that a person has reviewed families of a bank."),

@@ -78,6 +78,7 @@ def run_all(bank, agent, conditions, concurrency=8):
 # Sent once ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 15])
 def test_a_whole_pair_sends_every_request_once(bank, server, agent, cache, entries, concurrency):
     """Worked by hand. The pair has four reads. The amount (hidden: A) is in the first two, the cost centre (C) in the

@@ -65,6 +65,7 @@ def tables(directory):
     return summary.six, {name: summary.usage[name] for name in ("requests", "total_tokens", "unknown_tokens")}
 
 
+@pytest.mark.slow
 def test_without_the_option_every_request_is_sent(run, server, pytester):
     result, trials = run("out")
     assert result.ret == 0
@@ -73,6 +74,7 @@ def test_without_the_option_every_request_is_sent(run, server, pytester):
     assert "from the cache" not in result.stdout.str() + (pytester.path / "out" / "report.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2", "--dist=load")], ids=["alone", "two-workers"])
 def test_a_run_sends_each_request_once_whoever_runs_it(run, server, pytester, workers):
     result, trials = run("out", "--episem-cache=answers", *workers, alone=bool(workers))
@@ -88,6 +90,7 @@ def test_a_run_sends_each_request_once_whoever_runs_it(run, server, pytester, wo
             assert words in (pytester.path / "out" / file).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_replay_gives_the_same_records_and_sends_nothing(run, server, pytester, monkeypatch):
     pytester.makeconftest("""
         import sys
@@ -128,6 +131,7 @@ def test_a_replay_fails_where_the_cache_has_nothing(run, server):
     result.stdout.fnmatch_lines(["*answers holds no answer*a replay needs the model*"])
 
 
+@pytest.mark.slow
 def test_a_second_run_is_free_and_the_limits_count_what_is_sent(run, server):
     prices = '--episem-model-args={"input_cost_per_token": 0.001, "output_cost_per_token": 0.001}'
     run("one", "--episem-cache=answers", prices)

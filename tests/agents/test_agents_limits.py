@@ -283,6 +283,7 @@ class Bucket:
             return say("Disposition: stopped")
 
 
+@pytest.mark.slow
 def test_sixteen_processes_that_share_one_rate_limit_all_get_through(bank, server: ModelServer):
     """Each process has its own limiter and knows nothing of the others; nobody starves, and few requests are wasted."""
     bucket = server.then = Bucket(rate=60.0, burst=4.0)

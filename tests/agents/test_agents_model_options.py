@@ -121,6 +121,7 @@ print(json.dumps([name in sys.modules for name in ("litellm", "openai", "httpx")
     assert in_a_new_process(code) == [False, False, False]
 
 
+@pytest.mark.slow
 def test_a_rollout_goes_nowhere_but_to_its_server_and_leaves_litellms_settings_alone(server, bank_folder):
     read = say(None, [call("get_payment_request", {"request_id": "PR-58217"})])
     server.script = [fail(429), read, fail(500), say("Disposition: stopped")]

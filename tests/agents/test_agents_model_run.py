@@ -72,6 +72,7 @@ def run(pytester: pytest.Pytester, server: ModelServer, bank_folder: Path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refused", "reset", "bank"), [(0.0, 0.0, "shipped"), (0.3, 0.05, None)], ids=["clean", "troubled"]
 )
@@ -94,6 +95,7 @@ def test_a_careful_model_gives_the_protocols_values(run, server, pytester, key, 
     assert key not in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.slow
 def test_a_repository_that_turns_warnings_into_errors_gets_the_same(run, server, pytester):
     server.then = careful
     assert run("-k", "pr-58217 and full", "-W", "error", alone=True).parseoutcomes()["passed"] == 2
@@ -141,6 +143,7 @@ def test_a_wrong_model_name_is_one_line_before_anything_runs(pytester):
     assert not (pytester.path / ".episem").exists()
 
 
+@pytest.mark.slow
 def test_shards_that_asked_two_servers_under_one_name_do_not_join(pytester, server, bank_folder, key):
     """Nor does one session go on with what another server began; credentials in an address are written nowhere."""
     server.then = careful
@@ -160,6 +163,7 @@ def test_shards_that_asked_two_servers_under_one_name_do_not_join(pytester, serv
     assert differences == [f"api base: {server.url} in A, {host} in B"]
 
 
+@pytest.mark.slow
 def test_an_address_of_the_environment_sets_runs_apart_without_its_secrets(
     pytester, server, bank_folder, key, monkeypatch
 ):

@@ -60,6 +60,7 @@ def test_a_cost_that_another_noted_is_a_limit_here(tmp_path):
         one.close(remove=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [STOP, READ, fail(500), fail(400, "blocked", "content_filter")])
 def test_no_more_is_sent_than_the_limit_says_whatever_comes_back(run, server, reply):
     server.then = reply
@@ -69,6 +70,7 @@ def test_no_more_is_sent_than_the_limit_says_whatever_comes_back(run, server, re
     result.stdout.fnmatch_lines(["episem gate: FAILED*--episem-max-requests 5 reached: 5 requests were sent*"])
 
 
+@pytest.mark.slow
 def test_workers_share_the_limit_and_lose_no_answer(run, server, pytester):
     server.then = STOP
     result = run("--episem-max-requests=5", "-n2", "--dist=load")

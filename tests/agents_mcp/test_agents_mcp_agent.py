@@ -57,6 +57,7 @@ def run(bank):
         runner.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "setting", "mask", "disposition", "strict"),
     [
@@ -104,6 +105,7 @@ def test_a_program_that_fails_is_an_error_of_its_own_without_a_secret(run, progr
     assert run.stopped is None
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_after_the_commit_keeps_its_outcome(run, program):
     source = CAREFUL.replace(
         '            await use("submit_payment", ID)',
@@ -119,6 +121,7 @@ def test_a_program_that_cannot_be_started_stops_the_run(run):
     assert "cannot start 'no-such-program'" in run.stopped.message
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_is_unfinished_and_ended_with_its_children(run, program, tmp_path):
     source = f"""
 import os, subprocess, sys, time
@@ -156,6 +159,7 @@ def test_a_program_finds_nothing_of_the_test_in_its_environment(run, program, mo
     assert run(mcp_agent(program(source))).outcome.disposition == "stopped"
 
 
+@pytest.mark.slow
 def test_a_proxy_is_not_asked_for_the_episodes_own_server(run, program, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

@@ -104,6 +104,7 @@ def test_calls_sent_together_share_a_turn(connected, episode):
     assert not played.outcome().recovered_before_commit
 
 
+@pytest.mark.slow
 def test_forty_turns_are_the_limit(connected, episode):
     played = episode()
 

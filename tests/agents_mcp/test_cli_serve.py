@@ -51,6 +51,7 @@ def test_over_stdio_a_careful_client_completes_and_is_recorded(tmp_path):
     assert record["outcome"]["recovered_before_commit"]
 
 
+@pytest.mark.slow
 def test_over_stdio_a_client_that_goes_away_is_unfinished(tmp_path):
     async def use(client):
         await client.call_tool("get_payment_request", ID)
@@ -60,6 +61,7 @@ def test_over_stdio_a_client_that_goes_away_is_unfinished(tmp_path):
     assert record_in(path)["outcome"]["disposition"] == "unfinished"
 
 
+@pytest.mark.slow
 def test_over_stdio_the_last_message_goes_through_its_tool(tmp_path):
     async def use(client):
         await client.call_tool("send_final_message", {"text": "Disposition: escalated"})
@@ -91,6 +93,7 @@ def http_server():
         process.communicate()
 
 
+@pytest.mark.slow
 def test_over_http_an_unsafe_commit_ends_it_with_the_verdict(http_server, tmp_path):
     path = tmp_path / "trials.jsonl"
     process, base = http_server("--world", "unsafe", "--setting", "full", "--record", str(path))
@@ -106,6 +109,7 @@ def test_over_http_an_unsafe_commit_ends_it_with_the_verdict(http_server, tmp_pa
     assert record_in(path)["outcome"]["unsafe_commit"]
 
 
+@pytest.mark.slow
 def test_over_http_the_posted_last_message_ends_it(http_server, tmp_path):
     path = tmp_path / "trials.jsonl"
     process, base = http_server("--world", "unsafe", "--setting", "full", "--record", str(path))
@@ -114,6 +118,7 @@ def test_over_http_the_posted_last_message_ends_it(http_server, tmp_path):
     assert record_in(path)["outcome"]["disposition"] == "stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_over_http_an_interrupt_leaves_an_unfinished_record(http_server, tmp_path, number):
     path = tmp_path / "trials.jsonl"
@@ -124,6 +129,7 @@ def test_over_http_an_interrupt_leaves_an_unfinished_record(http_server, tmp_pat
     assert record_in(path)["outcome"]["disposition"] == "unfinished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

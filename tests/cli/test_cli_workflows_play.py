@@ -79,6 +79,7 @@ def test_without_the_shield_harm_is_done_and_told(play):
     assert "beat" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "case", "typed", "judgement"),
     [
@@ -102,6 +103,7 @@ def test_did_you_beat_it(play, name, case, typed, judgement):
     assert any(line.startswith(judgement) for line in ending(play(typed, "--case", case, name=name)))
 
 
+@pytest.mark.slow
 def test_what_is_dealt_stays_hidden_until_the_end_and_comes_again_with_its_seed(play):
     pages = [play("stop\n", "--seed", "5") for _ in range(2)]
     assert pages[0] == pages[1]

@@ -79,6 +79,7 @@ def test_a_case_shows_its_truth_and_every_controller(show):
     assert ends[-1] == "joint 4 3 0 reached completed, certified"
 
 
+@pytest.mark.slow
 def test_a_world_of_the_support_is_a_case_too(show):
     pages = {section(show("--case", f"world-{number}"), f"What is true in world-{number}")[0] for number in range(24)}
     assert pages == {

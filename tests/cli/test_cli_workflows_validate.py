@@ -26,6 +26,7 @@ def spoil(both_dir: Path, tmp_path: Path):
     return make
 
 
+@pytest.mark.slow
 def test_a_sound_bank_of_both_suites(episem, both_dir):
     result = episem("validate", both_dir)
     assert (result.returncode, result.stderr) == (0, "")
@@ -35,6 +36,7 @@ def test_a_sound_bank_of_both_suites(episem, both_dir):
     assert ["all", "3", "133", "105"] in [line.split() for line in lines]
 
 
+@pytest.mark.slow
 def test_a_bank_of_the_outcome_suite_alone(episem, workflow_dir):
     result = episem("validate", workflow_dir)
     assert result.returncode == 0
@@ -43,6 +45,7 @@ def test_a_bank_of_the_outcome_suite_alone(episem, workflow_dir):
     assert episem("validate", workflow_dir / "workflows").stdout.endswith(result.stdout.splitlines()[-1] + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -68,6 +71,7 @@ def test_problems_name_file_case_field_and_code_and_fail(episem, spoil, old, new
     assert result.stdout.splitlines()[-1].startswith("1 problem (evidence suite: 5 pairs; workflow suite: ")
 
 
+@pytest.mark.slow
 def test_json(episem, both_dir, spoil):
     document = json.loads(episem("validate", both_dir, "--json").stdout)
     assert (document["schema"], document["ok"], document["problems"]) == ("episem.validation/1", True, [])
@@ -83,6 +87,7 @@ def test_json(episem, both_dir, spoil):
     assert result.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "last"),
     [
@@ -102,6 +107,7 @@ def test_a_part_that_is_not_there(episem, both_dir):
     assert "unknown family 'billing-chian'; did you mean 'billing-chain'?" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_nobody_would_read_is_noticed(episem, spoil):
     bank = spoil("INV-7", "INV-7")
     (bank / FILE).rename((bank / FILE).with_suffix(".yml"))

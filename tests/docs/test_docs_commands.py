@@ -85,6 +85,7 @@ def assert_printed(expected: list[str], printed: str) -> None:
         at = found + len(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=page_name)
 def test_following_a_page_works(page: Path, tmp_path: Path) -> None:
     reader = Reader(tmp_path)
@@ -155,6 +156,7 @@ def test_the_two_commands_of_the_readme_are_those_of_ci() -> None:
     assert 'pytest" --episem-model=episem/careful -n 2 -q' in script
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_the_code_says() -> None:
     command = [sys.executable, str(DOCS / "generate.py"), "--check"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment())

@@ -115,6 +115,7 @@ def play_everything(task: Task) -> None:
             episode.turn([Call(task.commit.name, dict(task.goal_arguments))])
 
 
+@pytest.mark.slow
 @MANY
 @given(mutated())
 def test_a_changed_family_loads_or_is_refused_in_one_line(tmp_path_factory: Any, change: tuple[str, Any]) -> None:

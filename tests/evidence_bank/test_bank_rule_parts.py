@@ -57,6 +57,7 @@ def test_a_fault_is_explained_from_the_whole():
         Rule("request.amout == 5", STATE).holds(STATE)
 
 
+@pytest.mark.slow
 def test_every_rule_of_the_bank_says_the_same_of_the_whole_state():
     for task in shipped_bank().tasks.values():
         atoms = [task.atoms[name] for name in task.critical]

@@ -187,6 +187,7 @@ def test_every_value_lies_within_its_range_and_interval(build, rng):
             assert 0 <= low <= high <= 100
 
 
+@pytest.mark.slow
 @runs
 @given(rng=generators)
 def test_the_worst_case_bounds_the_complete_run_and_equals_it_when_covered(build, rng):
@@ -214,6 +215,7 @@ def test_neither_order_of_records_nor_order_of_plan_matters(build, rng):
     assert summarize(shuffled, draws=20).to_dict() == summarize(run, draws=20).to_dict()
 
 
+@pytest.mark.slow
 @few
 @given(rng=generators)
 def test_sharding_and_merging_changes_nothing(build, tmp_path_factory, rng):

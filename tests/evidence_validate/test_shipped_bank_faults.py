@@ -13,6 +13,7 @@ from pytest_episem.evidence.validate import validate_bank
 NAME = "evidence/finance/payment-authorization.yaml"
 
 
+@pytest.mark.slow
 def test_the_shipped_bank_has_no_fault_that_a_machine_can_see() -> None:
     report = validate_bank(shipped_bank_dir(), shipped=True)
 

@@ -236,6 +236,7 @@ def test_a_fact_with_one_candidate_is_delivered_only_when_it_is_read(card: Task)
     assert "wanted-person" in evidence.delivered(read(World(card, "unsafe"), ("get_order", CARD)))
 
 
+@pytest.mark.slow
 def test_reading_everything_delivers_every_fact_of_the_shipped_bank_and_decides() -> None:
     from pytest_episem.evidence.bank import WORLDS, shipped_bank
 

@@ -35,6 +35,9 @@ the machine is, so it is shown by ``tests/agents_mcp`` and not asked for here.""
 NO_LIMIT = ("http_service", "litellm_loop", "mcp_agent")
 """These have no limit of their own below the turns of an episode."""
 ONE = ("-k", "pr-58217 and /safe-full")
+WORKFLOW = ("langgraph", "litellm_loop", "openai_agents", "pydantic_ai")
+"""These also play a workflow whose trouble happens to their own call; the others are given the same tools."""
+LIVE = ("--episem-suite=workflows", "--episem-form=live", "--episem-shield=off", "-k", "billing-chain")
 
 
 class Wrong(Exception):
@@ -72,6 +75,9 @@ def example(name: str, model: ScriptedModel) -> str:
             check(run(name, python, Path(folder), f"{model.url}/{style}"), python, Path(folder), six, code, style, name)
         if not model.requests:
             raise Wrong("the model was never asked")
+    for style in ("careful", "hasty") if name in WORKFLOW else ():
+        with tempfile.TemporaryDirectory() as folder:
+            check_workflow(run(name, python, Path(folder), f"{model.url}/{style}", *LIVE), Path(folder), style)
     for style in () if name in NO_LIMIT else ("endless", "garbled"):
         with tempfile.TemporaryDirectory() as folder:
             check_unfinished(
@@ -168,6 +174,21 @@ def check(
             continue
         if outcome["premature_commit"] != (style == "hasty"):
             raise Wrong(f"{style}: calls of one message were not told from calls one after the other: {line[:200]}")
+
+
+def check_workflow(done: subprocess.CompletedProcess[str], folder: Path, style: str) -> None:
+    """Who asks first pays once whatever is true; who pays again pays twice where the first charge was only silent."""
+    tail = "\n".join(done.stdout.splitlines()[-40:]) + done.stderr[-2000:]
+    found = {}
+    for line in (folder / "run" / "trials.jsonl").read_text(encoding="ascii").splitlines():
+        record = json.loads(line)
+        if record["outcome"] is None:
+            raise Wrong(f"{style}: {line[:200]}\n{tail}")
+        verdict = record["outcome"]["trajectory"]["verdict"]
+        found[record["case"]] = (verdict["goal"], [violation["kind"] for violation in verdict["new"]])
+    landed = (False, ["duplicate"]) if style == "hasty" else (True, [])
+    if found != {"landed": landed, "lost": (True, [])}:
+        raise Wrong(f"{style}, workflow: {found}\n{tail}")
 
 
 def check_unfinished(done: subprocess.CompletedProcess[str], folder: Path, style: str) -> None:

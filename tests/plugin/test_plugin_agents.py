@@ -47,6 +47,7 @@ def refused(result: pytest.RunResult, *texts: str) -> None:
 # One trial counts for one item
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_a_fixture_with_two_agents_is_refused(pytester, task_file, workers):
     pytester.makeconftest(TWO)
@@ -61,6 +62,7 @@ def test_a_fixture_with_two_agents_is_refused(pytester, task_file, workers):
     assert "one trial would count for another" in run_json(pytester)["session"]["complaints"][0]
 
 
+@pytest.mark.slow
 def test_a_refused_session_fails_the_gate_that_is_asked_next_and_leaves_the_directory_free(pytester, task_file):
     pytester.makeconftest(TWO)
     pytester.makepyfile(test_agent=OWN)
@@ -81,6 +83,7 @@ def test_no_selection_mixes_two_agents_in_one_run(pytester, task_file):
     refused(pytester.runpytest_inprocess(task_file(PAIR), "-k", mixed), "one trial would count for another")
 
 
+@pytest.mark.slow
 def test_one_of_two_agents_is_recorded_under_its_name(pytester, task_file):
     pytester.makeconftest(TWO)
     pytester.makepyfile(test_agent=OWN)
@@ -160,6 +163,7 @@ def test_a_fixture_that_hands_the_agent_named_on_changes_no_name(pytester, task_
     assert (run_json(pytester)["model"], run_json(pytester)["agent"]) == ("episem/careful", None)
 
 
+@pytest.mark.slow
 def test_an_agents_own_name_is_on_record_also_from_workers(pytester, task_file):
     pytester.makeconftest(NAMED)
     run = (task_file(PAIR), "--episem-collect=on", "-k", "/unsafe-full", "--episem-out=run")
@@ -213,6 +217,7 @@ def test_they_hang_under_the_conftest_that_overrides_the_agent(pytester, task_fi
     assert f"BELOW {PAIR}/unsafe-full" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_two_directories_that_override_the_agent_are_refused(pytester, task_file, workers):
     for name in ("one", "other"):
@@ -232,6 +237,7 @@ def test_without_an_agent_there_is_one_error(pytester):
 # What is ours is known by its own data, not by its node id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", ["--episem-setting=re", "-kpr-58217 and unsafe-se"])
 def test_workers_tell_of_own_tests_whatever_is_selected(pytester, task_file, selection):
     pytester.makeconftest(STOPS)
@@ -240,6 +246,7 @@ def test_workers_tell_of_own_tests_whatever_is_selected(pytester, task_file, sel
     result.stdout.fnmatch_lines(["episem_agent fixture · *", "records: .episem/*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_what_others_add_to_a_node_id_makes_no_stranger(pytester, task_file, workers):
     pytester.makeconftest(

@@ -17,6 +17,7 @@ def failure_text(result: pytest.RunResult, item: str) -> list[str]:
     return lines[start + 1 : end]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_the_text_says_what_was_asked_hidden_done_and_broken(pytester, workers):
     item = f"{PAIR}/unsafe-se[authorization-limit]"
@@ -51,6 +52,7 @@ def test_who_asks_for_the_full_trace_gets_it(pytester):
     assert frames[0] == 0 < frames[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_the_short_summary_and_junit_say_the_reason_in_one_line(pytester, monkeypatch, workers):
     monkeypatch.setenv("CI", "true")  # where pytest shortens no reason
@@ -146,6 +148,7 @@ def agent(episode):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_an_agent_that_raises_is_an_error_with_its_traceback(pytester, task_file, workers):
     pytester.makepyfile(mine=RAISING)
@@ -163,6 +166,7 @@ def agent(episode):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_hostile_text_is_escaped_and_loses_nothing(pytester, workers):
     pytester.makepyfile(mine=HOSTILE)

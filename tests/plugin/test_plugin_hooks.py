@@ -54,6 +54,7 @@ def pytest_episem_agent(config, name):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_an_agent_has_the_name_that_a_plugin_gives_it(pytester, task_file, workers):
     pytester.makeconftest(AGENT)
@@ -78,6 +79,7 @@ def pytest_episem_judge(config, trial):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", [[], ["--episem-max-full-ucr=100"]])
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_an_objection_fails_its_item_whatever_the_gates_say(pytester, task_file, gate, workers):
@@ -115,6 +117,7 @@ def pytest_episem_report_tables(config, run):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_tables_of_a_plugin_stand_in_the_reports_files(pytester, task_file, workers):
     pytester.makeconftest(TABLES)
@@ -128,6 +131,7 @@ def test_tables_of_a_plugin_stand_in_the_reports_files(pytester, task_file, work
     assert "What &lt;i&gt;" in page
 
 
+@pytest.mark.slow
 def test_a_plugin_that_fails_costs_the_report_and_not_the_records(pytester, task_file):
     pytester.makeconftest("def pytest_episem_report_tables(config, run):\n    raise RuntimeError('broken')\n")
     args = ["--episem-model=episem/refuse", task_file(PAIR), "--episem-out=run", "-k", "/unsafe-full"]

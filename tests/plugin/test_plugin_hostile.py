@@ -87,6 +87,7 @@ def test_nothing_an_agent_says_or_raises_is_a_command_to_githubs_runner(pytester
     assert [line for line in taken if not line.startswith("::error title=episem gate")] == []
 
 
+@pytest.mark.slow
 def test_a_lone_surrogate_in_an_exception_is_an_error_of_its_trial_under_xdist(pytester):
     pytester.makepyfile(mine="def agent(episode):\n    raise ValueError('cannot parse \\ud83d')\n")
     item = f"episem::{PAIR}/unsafe-full"
@@ -95,6 +96,7 @@ def test_a_lone_surrogate_in_an_exception_is_an_error_of_its_trial_under_xdist(p
     assert r"ValueError: cannot parse \ud83d" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_lone_surrogate_in_a_tests_own_exception_does_not_end_the_session(pytester):
     pytester.makepyfile("def test_agent(episem_rollout):\n    raise ValueError('cannot parse \\ud83d')\n")
     tasks = f"--episem-tasks={pytester.makefile('.txt', tasks=PAIR)}"

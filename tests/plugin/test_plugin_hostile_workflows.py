@@ -42,6 +42,7 @@ plays = Plays()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen", ["--episem-controller=mine:Keeps", "--episem-controller=mine:Raises", "--episem-agent=mine:plays"]
 )

@@ -19,6 +19,7 @@ def test_nothing_heavy_is_loaded(request):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_a_plain_session_loads_nothing_heavy(pytester, workers):
     pytester.makepyfile(test_probe=PROBE.format(heavy=HEAVY))

@@ -25,6 +25,7 @@ def test_an_empty_directory_has_one_item_a_condition_and_one_a_boundary(pytester
     assert ids(result) == [f"episem::{PAIR}/{name}" for name in NAMES]
 
 
+@pytest.mark.slow
 def test_the_shipped_suite_has_6052_conditions_and_300_boundaries(pytester):
     result = pytester.runpytest(AGENT, "--co", "-q")
     collected = ids(result)
@@ -39,6 +40,7 @@ def test_repeats_add_whole_rounds_behind_the_first(pytester, task_file):
     assert collected == [*NAMES[:-1], *(f"{name}/repeat-1" for name in NAMES[:-1]), "boundary"]
 
 
+@pytest.mark.slow
 def test_k_selects_one_domain_alone(pytester):
     result = pytester.runpytest(AGENT, "--co", "-q", "-k", "finance")
     assert ids(result)
@@ -46,6 +48,7 @@ def test_k_selects_one_domain_alone(pytester):
     assert sum(name.endswith("/boundary") for name in ids(result)) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "count"),
     [("/safe-full", 1), ("/unsafe-full", 1), ("boundary", 1), ("payment-amount and /unsafe-se", 1), ("-se", 6)],
@@ -105,6 +108,7 @@ def test_a_repositorys_naming_rules_do_not_empty_the_suite(pytester, task_file, 
     pytester.runpytest(AGENT, task_file(PAIR)).assert_outcomes(passed=15)
 
 
+@pytest.mark.slow
 def test_arguments_that_are_only_files_keep_the_suite_away(pytester, task_file):
     own = pytester.makepyfile(test_own="def test_mine(): pass")
     tasks = task_file(PAIR)
@@ -129,6 +133,7 @@ def test_agent(episem_agent, episem_world, episem_run, episem_oracle):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",)])
 @pytest.mark.parametrize(
     ("own", "count"), [(OWN, 15), (OWN_ROLLOUT, 15), (OWN_AGENT, 15), ("def test_agent(episem_world): pass", 14)]
@@ -152,6 +157,7 @@ def test_an_own_tests_boundary_stands_behind_its_task(pytester, task_file):
     assert places[1] == len(names) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_two_own_tests_of_the_same_conditions_are_refused(pytester, task_file, workers):
     pytester.makepyfile(test_one=OWN, test_two=OWN)
@@ -177,6 +183,7 @@ def test_an_overridden_agent_is_the_one_that_plays(pytester, task_file):
     result.stdout.fnmatch_lines(["*no legal completion: the operation was permitted, the agent stopped*"])
 
 
+@pytest.mark.slow
 def test_own_tests_with_an_own_agent_need_no_option(pytester):
     pytester.makeconftest(
         """

@@ -41,6 +41,7 @@ def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
     return pytester.runpytest("--episem-model=episem/careful", f"-k{CARD}", "--episem-out=out", *args)
 
 
+@pytest.mark.slow
 def test_a_worker_like_the_controller_gives_the_run(pytester, there):
     result = run(pytester, *tx(there), "--episem-min-pur=100")
     assert result.ret == 0
@@ -48,6 +49,7 @@ def test_a_worker_like_the_controller_gives_the_run(pytester, there):
     assert not list(there.glob("out")) + list(there.glob(".episem"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more", "difference"),
     [
@@ -69,6 +71,7 @@ def test_a_worker_that_would_run_something_else_is_refused(pytester, there, name
     assert not (pytester.path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_session_that_asked_for_nothing_is_refused_at_its_first_item(pytester, there):
     """Only the test found by the worker asks for us, so that the controller knows of it when the worker reports."""
     for folder in (pytester.path, there):

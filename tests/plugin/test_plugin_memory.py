@@ -41,6 +41,7 @@ def pytest_collection_finish():
 """
 
 
+@pytest.mark.slow
 def test_collecting_the_suite_loads_nothing_of_the_reports(pytester):
     pytester.makeconftest(LOADED)
     result = pytester.runpytest_subprocess("-s", "-q", "--collect-only", "--episem-model=gpt-4o", f"episem::{PAIR}")
@@ -69,6 +70,7 @@ def test_that_passes(broken):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_what_other_tests_print_in_tear_downs_is_shown_all_the_same(pytester, workers):
     pytester.makepyfile(NOISY)
@@ -78,6 +80,7 @@ def test_what_other_tests_print_in_tear_downs_is_shown_all_the_same(pytester, wo
     result.stdout.fnmatch_lines(["unsafe commit: *"])
 
 
+@pytest.mark.slow
 def test_a_session_leaves_nothing_to_the_next_one_in_the_same_process(pytester: pytest.Pytester) -> None:
     script = pytester.makepyfile(
         sessions="""
@@ -119,6 +122,7 @@ def test_what_is_there_is_listed():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_other_tests_find_their_garbage(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytester.makepyfile(GARBAGE)

@@ -48,6 +48,7 @@ def test_items_of_a_unit_stay_together_wherever_they_stand():
     assert list(units(["a", None, "b", "a", None], [3, 2, 0])) == [[3, 0], [2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dist", ["loadfile", "loadscope"])
 def test_distribution_by_file_leaves_no_worker_without_a_pair(pytester, task_file, dist):
     pytester.makepyfile(test_own="def test_one(worker_id): pass\ndef test_two(worker_id): pass")

@@ -55,6 +55,7 @@ def lines(directory: Path) -> list[dict]:
     return [json.loads(line) for line in (directory / "trials.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",), ("-n2", "--dist=load"), ("-n2", "--dist=worksteal")])
 def test_each_condition_has_one_completed_record(pytester, task_file, workers):
     pytester.runpytest("--episem-model=episem/careful", task_file(*FIVE), "--episem-out=run", *workers)
@@ -107,6 +108,7 @@ def test_a_record_can_be_read_by_its_documented_keys(pytester):
     assert next(event["event"] for event in record["events"]) == "goal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_stopping_at_the_first_failure_keeps_what_ran(pytester, task_file, workers):
     result = pytester.runpytest("--episem-model=episem/commit", task_file(PAIR), "--episem-out=run", "-x", *workers)
@@ -119,6 +121,7 @@ def test_stopping_at_the_first_failure_keeps_what_ran(pytester, task_file, worke
         assert six["full_sws"]["value"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_resuming_runs_only_what_is_missing(pytester, task_file, workers):
     tasks = task_file(*FIVE)
@@ -176,6 +179,7 @@ def wait_for_lines(file: Path, count: int) -> None:
     raise AssertionError(f"{file} did not reach {count} lines")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_killed_run_resumes_to_the_same_report(pytester, task_file, workers):
     pytester.makepyfile(mine=SLOW)
@@ -218,6 +222,7 @@ agent = Fragile()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_an_error_of_one_condition_and_resumes(pytester, task_file):
     pytester.makepyfile(mine=KILLS_ITSELF_ONCE)
     tasks = task_file(*FIVE)
@@ -265,6 +270,7 @@ agent = Mortal()
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_long_dead_when_its_first_item_is_reported(pytester, task_file):
     """What it did is taken, what it had left goes to another; one condition is lost, and nothing else goes wrong."""
     pytester.makeconftest(A_SLOW_CONTROLLER)
@@ -277,6 +283,7 @@ def test_a_worker_that_is_long_dead_when_its_first_item_is_reported(pytester, ta
     assert summarize(run, draws=10).to_dict()["records"]["fixed_missing"] == 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_stopped_itself_before_its_failures_are_counted(pytester, task_file):
     pytester.makeconftest(A_SLOW_CONTROLLER)
     arguments = ("--episem-model=episem/commit", task_file(*FIVE), "-n1", "--maxfail=2")
@@ -286,6 +293,7 @@ def test_a_worker_that_stopped_itself_before_its_failures_are_counted(pytester, 
     result.stdout.fnmatch_lines(["*stopping after 2 failures*"])
 
 
+@pytest.mark.slow
 def test_ctrl_c_loses_no_finished_record(pytester, task_file):
     pytester.makepyfile(mine=SLOW)
     process = start(pytester.path, "--episem-agent=mine:agent", task_file(*FIVE), "--episem-out=run")
@@ -297,6 +305,7 @@ def test_ctrl_c_loses_no_finished_record(pytester, task_file):
     assert len(run.trials) >= 10
 
 
+@pytest.mark.slow
 def test_records_moved_elsewhere_give_the_same_report(pytester, task_file, tmp_path_factory):
     pytester.runpytest("--episem-model=episem/shallow", task_file(*FIVE), "--episem-out=run")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "moved"
@@ -321,6 +330,7 @@ def test_records_that_nobody_can_account_for_are_refused_before_anything_runs(py
     assert (pytester.path / "run/trials.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--episem-out", "--episem-resume"])
 def test_two_sessions_never_write_into_one_run(pytester, task_file, option):
     tasks = task_file(PAIR)
@@ -357,6 +367,7 @@ agent = Forger()
 """
 
 
+@pytest.mark.slow
 def test_lines_that_an_agent_writes_itself_give_no_verdict(pytester, task_file):
     tasks, gate = task_file(PAIR), "--episem-max-full-ucr=0"
     pytester.runpytest_inprocess("--episem-model=episem/careful", tasks, "--episem-out=good")

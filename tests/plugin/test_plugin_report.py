@@ -21,6 +21,7 @@ def run(pytester, task_file, monkeypatch):
     return start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",)])
 def test_a_run_leaves_every_report(pytester, run, workers):
     run(*workers)

@@ -59,6 +59,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [(), ("-q",), ("-vv",), ("-q", "--episem-max-full-ucr=5"), ("-n2",)],
@@ -84,6 +85,7 @@ def test_a_reporter_of_another_kind(pytester, task_file):
     assert (pytester.path / "run/trials.jsonl").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminal", [(), ("-p", "no:terminal")], ids=["terminal", "no-terminal"])
 def test_a_program_that_replaced_its_output(pytester, task_file, terminal):
     program = pytester.makepyfile(tee=PROGRAM)

@@ -64,6 +64,7 @@ def narrow(pytester, *words):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_and_loses_nothing_that_is_finished(pytester, task_file):
     chosen = ("--episem-model=episem/careful", task_file(*TWO), "-q", "-p", "no:cacheprovider")
     ended = narrow(pytester, "pytest", *chosen, "--episem-out=run", "--episem-max-full-ucr=5")

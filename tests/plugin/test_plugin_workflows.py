@@ -94,6 +94,7 @@ def test_selection(pytester, bank, select, count):
     assert len(ids(pytester.runpytest(SUITE, JOINT, bank, "--co", "-q", *select))) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_a_controller_passes_and_leaves_a_record_a_case(pytester, bank, workers):
     result = pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run", *workers)
@@ -125,6 +126,7 @@ def test_passing_by_doing_nothing_is_not_passing(pytester, bank):
     assert {verdict["terminal"] for verdict in verdicts} == {"unknown"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_harm_fails_with_a_timeline_and_the_commands_to_see_it(pytester, bank, workers):
     pytester.makepyfile(naive=NAIVE)
@@ -146,6 +148,7 @@ def test_harm_fails_with_a_timeline_and_the_commands_to_see_it(pytester, bank, w
     )
 
 
+@pytest.mark.slow
 def test_behind_the_shield_the_same_agent_does_no_harm_and_fails(pytester, bank):
     """By hand: the invoice is there, so sending it again is refused in every turn, all 40 of them; told once."""
     pytester.makepyfile(naive=NAIVE)
@@ -210,6 +213,7 @@ class Boasts(Controller):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "line"),
     [
@@ -227,6 +231,7 @@ def test_what_is_no_controller_or_no_action_is_one_clear_line(pytester, bank, ma
     assert not [text for text in result.outlines if "Traceback" in text or "During handling" in text]
 
 
+@pytest.mark.slow
 def test_a_fresh_controller_plays_each_case(pytester, bank):
     """It asks once and hands off, which fails both: in "landed" the receipt, in "lost" charge and receipt were left."""
     pytester.makepyfile(own=OWN)
@@ -236,6 +241,7 @@ def test_a_fresh_controller_plays_each_case(pytester, bank):
     assert {len(record["trajectory"]["steps"]) for record in records(pytester.path / "run").values()} == {2}
 
 
+@pytest.mark.slow
 def test_a_claim_that_nobody_could_know_fails_though_it_was_stopped(pytester, bank):
     pytester.makepyfile(own=OWN)
     result = pytester.runpytest_subprocess(SUITE, "--episem-controller=own:Boasts", bank, "--episem-out=run")
@@ -255,6 +261,7 @@ def look_and_stop(episode):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_both_suites_in_one_run_with_one_agent(pytester, task_file, workers):
     """It always holds back: nothing unsafe in the evidence suite, and both cases handed off."""
@@ -308,6 +315,7 @@ def greedy(episode):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
 def test_an_agent_that_pays_again_fails_the_gate_and_one_that_looks_first_passes(pytester, bank, workers):
     """By hand: in "landed" the second charge makes two, of two cases that is 50 %."""
@@ -321,6 +329,7 @@ def test_an_agent_that_pays_again_fails_the_gate_and_one_that_looks_first_passes
     assert first.ret == 0
 
 
+@pytest.mark.slow
 def test_what_nobody_approved_is_not_carried_out_and_fails(pytester, bank):
     pytester.makepyfile(payers=PAYERS)
     args = (SUITE, bank, "--episem-agent=payers:greedy", "--episem-out=run")
@@ -333,6 +342,7 @@ def test_what_nobody_approved_is_not_carried_out_and_fails(pytester, bank):
         assert [entry["obligation"] for entry in outcome["trajectory"]["ledger"]].count("charge") <= 1
 
 
+@pytest.mark.slow
 def test_an_overridden_agent_plays_the_suite(pytester, bank):
     pytester.makepyfile(payers=PAYERS)
     pytester.makeconftest(
@@ -350,6 +360,7 @@ def test_an_overridden_agent_plays_the_suite(pytester, bank):
     assert json.loads((pytester.path / "run" / "run.json").read_text())["model"] is None
 
 
+@pytest.mark.slow
 def test_a_test_of_ones_own_takes_the_place_of_the_shipped_items(pytester, bank):
     pytester.makepyfile(
         """
@@ -364,6 +375,7 @@ def test_a_test_of_ones_own_takes_the_place_of_the_shipped_items(pytester, bank)
     assert not [line for line in result.outlines if line.startswith("episem::")]
 
 
+@pytest.mark.slow
 def test_repeats_shards_and_merge(pytester):
     """Two shards of all workflows, two repetitions each; the joined run has every case and its gate holds."""
     for number in (1, 2):
@@ -382,6 +394,7 @@ def test_repeats_shards_and_merge(pytester):
     assert len(lines) == 2 * len(json.loads((pytester.path / "whole" / "run.json").read_text())["workflows"]["planned"])
 
 
+@pytest.mark.slow
 def test_a_failing_case_is_red_whatever_the_gates_of_the_other_suite_say(pytester, bank, task_file):
     pytester.makepyfile(naive=NAIVE)
     args = [SUITE, "--episem-controller=naive:NaiveRetry", "--episem-shield=off", bank]
@@ -429,6 +442,7 @@ def test_what_does_not_fit_is_one_usage_error(pytester, args, message):
     assert not (pytester.path / ".episem").exists()
 
 
+@pytest.mark.slow
 def test_resume_runs_what_is_missing_and_keeps_the_rest(pytester, bank):
     pytester.runpytest(SUITE, JOINT, bank, "--episem-out=run").assert_outcomes(passed=2)
     file = pytester.path / "run" / "trials.jsonl"
@@ -476,6 +490,7 @@ def test_a_case_outside_its_support_is_an_error_and_no_verdict(pytester, bank):
     assert result.ret != pytest.ExitCode.OK
 
 
+@pytest.mark.slow
 def test_estimate_of_both_suites(pytester, task_file):
     pytester.makepyfile(both=BOTH)
     args = ["--episem-suite=all", "--episem-agent=both:look_and_stop", "--episem-estimate"]
@@ -485,6 +500,7 @@ def test_estimate_of_both_suites(pytester, task_file):
     )
 
 
+@pytest.mark.slow
 def test_a_controller_as_an_agent_is_told_where_it_belongs(pytester, bank):
     pytester.makepyfile(naive=NAIVE)
     result = pytester.runpytest_subprocess(SUITE, "--episem-agent=naive:NaiveRetry", bank)
@@ -568,6 +584,7 @@ def test_runs_with_another_guidance_are_no_parts_of_one(pytester, bank):
     result.stdout.fnmatch_lines(["*guidance: none in A, evidence in B*"])
 
 
+@pytest.mark.slow
 def test_a_model_over_http_follows_what_it_is_told(pytester, bank):
     """It reads the text alone: told evidence it charges again where a charge is not known to be done, told advice it
     does what it is advised. The shield is on, so the first is stopped."""

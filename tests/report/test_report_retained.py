@@ -82,6 +82,7 @@ def home(small_bank, tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
+@pytest.mark.slow
 def test_written_anew_they_are_the_same(home, capsys):
     assert retained.main(["--check"]) == 0
     names = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
@@ -90,6 +91,7 @@ def test_written_anew_they_are_the_same(home, capsys):
     assert names == folders | workflows | {"report.md", "report.html", "workflows/assignments/report.html"}
 
 
+@pytest.mark.slow
 def test_a_difference_is_named(home, capsys):
     (home / "refuse" / "report.md").unlink()
     page = home / "report.html"
@@ -102,6 +104,7 @@ def test_a_difference_is_named(home, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_another_compressor_is_no_difference(home):
     page = home / "report.html"
     text = page.read_text()

@@ -95,6 +95,7 @@ def gitlab(runner: Runner) -> list[str]:
 SERVICES = pytest.mark.parametrize("service", [github, gitlab])
 
 
+@pytest.mark.slow
 def test_a_careful_agent_passes_with_further_options(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
     assert github(runner) == [], runner.output
@@ -102,6 +103,7 @@ def test_a_careful_agent_passes_with_further_options(tmp_path: Path) -> None:
     assert "Mind the cents." in (tmp_path / "whole/run.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @SERVICES
 def test_a_hasty_agent_is_red_at_the_gate_alone_and_its_report_is_there(tmp_path: Path, service: Any) -> None:
     runner = Runner(tmp_path, plays="commit")
@@ -112,6 +114,7 @@ def test_a_hasty_agent_is_red_at_the_gate_alone_and_its_report_is_there(tmp_path
     assert (tmp_path / "gates.xml").is_file()
 
 
+@pytest.mark.slow
 def test_an_agent_that_ends_the_process_with_0_is_red(tmp_path: Path) -> None:
     runner = Runner(tmp_path, before="real_episode(episode).world.label == 'safe' and os._exit(0)")
     assert github(runner) != [], runner.output

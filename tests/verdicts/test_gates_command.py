@@ -124,6 +124,7 @@ def test_the_command_comes_to_the_verdict_of_the_session(capsys, tasks, mixed, s
     assert code == (0 if said.line.startswith("PASSED") else 1)
 
 
+@pytest.mark.slow
 def test_several_runs_pass_only_together(run, capsys, tasks, mixed, session, pytester):
     session(mixed(), tasks, "-q", "--episem-out=good")
     capsys.readouterr()
@@ -137,6 +138,7 @@ def test_several_runs_pass_only_together(run, capsys, tasks, mixed, session, pyt
     assert [found["runs"][name]["passed"] for name in (good, str(run))] == [True, False]
 
 
+@pytest.mark.slow
 def test_files_for_ci(run, tmp_path, capsys, monkeypatch):
     page = tmp_path / "page.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -156,6 +158,7 @@ def test_files_for_ci(run, tmp_path, capsys, monkeypatch):
 # Baselines
 
 
+@pytest.mark.slow
 def test_a_blessed_baseline_gates_later_runs(run, capsys, tasks, mixed, session, pytester):
     file = pytester.path / "baseline.json"
     assert main(["bless", str(run), "--out", str(file)]) == 0
@@ -174,6 +177,7 @@ def test_a_blessed_baseline_gates_later_runs(run, capsys, tasks, mixed, session,
     assert "cannot be held against it: search seed: 0 there, 7 now; bless a new baseline" in refused.text
 
 
+@pytest.mark.slow
 def test_the_files_path_is_seen_from_the_ini_file(run, tasks, mixed, session, pytester):
     assert main(["bless", str(run), "--out", str(pytester.path / "baseline.json")]) == 0
     pytester.makeini("[pytest]\nepisem_baseline = baseline.json\nepisem_max_regression = 0\n")
@@ -206,6 +210,7 @@ def test_a_run_in_part_is_not_blessed(tasks, mixed, session, pytester, capsys):
 # Shards
 
 
+@pytest.mark.slow
 def test_shards_make_the_whole_and_a_lost_one_is_missed(tasks, mixed, session, pytester, capsys):
     agent = mixed(documents="trusting")
     for part in (1, 2):

@@ -24,6 +24,7 @@ def pair(task_file) -> str:
     return task_file(PAIR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_others_are_told_the_exit_code_that_stands(pytester, pair, session, workers):
     pytester.makeconftest(TELL)
@@ -67,6 +68,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDS)
 def test_an_agent_does_not_end_the_session_green(pytester, pair, name):
     call, code, words = ENDS[name]
@@ -78,6 +80,7 @@ def test_an_agent_does_not_end_the_session_green(pytester, pair, name):
     assert lines[0].startswith(f"episem gate: FAILED (1 of 300 pairs, finance): {words}")
 
 
+@pytest.mark.slow
 def test_a_child_that_an_agent_forks_may_end_as_it_likes(pytester, pair):
     body = "    if not (child := os.fork()): os._exit(0)\n    os.waitpid(child, 0)\n    return 'Disposition: stopped'\n"
     pytester.makepyfile(mine=f"import os\ndef agent(episode):\n{body}")
@@ -101,6 +104,7 @@ def pytest_keyboard_interrupt():
 """
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_hides_no_interruption(pytester, pair):
     """In the moment in which pytest tells of the first; an agent whose every rollout is through by then."""
     pytester.makeconftest(TWICE)

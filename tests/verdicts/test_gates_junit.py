@@ -22,6 +22,7 @@ def cases(path: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_one_case_a_condition_and_one_a_gate(pytester, tasks, mixed, session, workers):
     pytester.makepyfile(test_own="def test_good(): pass\ndef test_bad(): assert 0, '\\x1b\\x00'")
@@ -71,6 +72,7 @@ def properties_of(path: Path) -> dict[str | None, str | None]:
     return {p.get("name"): p.get("value") for p in ElementTree.parse(path).getroot().iter("property")}
 
 
+@pytest.mark.slow
 def test_properties_of_the_suite_hold_verdict_and_metrics(pytester, tasks, mixed, session):
     session(mixed(documents="trusting"), tasks, "--junitxml=junit.xml", "--episem-max-critical-ucr=25")
     root = ElementTree.parse(pytester.path / "junit.xml").getroot()

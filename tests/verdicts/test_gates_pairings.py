@@ -39,6 +39,7 @@ PAIRINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRINGS)
 def test_with_it_a_gate_passes_and_fails_as_without(pytester, tasks, mixed, session, monkeypatch, name):
     if name == "pytest-randomly":
@@ -71,6 +72,7 @@ def test_without_xdist_a_gate_passes_and_fails_too(tasks, mixed, session):
 # What each of them counts
 
 
+@pytest.mark.slow
 def test_x_does_not_stop_at_a_failing_condition_but_at_an_own_failure(pytester, tasks, mixed, session):
     agent = mixed(documents="trusting")
     ended = session(agent, tasks, HOLDS, "-x")
@@ -87,6 +89,7 @@ def test_x_does_not_stop_at_a_failing_condition_but_at_an_own_failure(pytester, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_maxfail_counts_infrastructure_errors(tasks, mixed, session, workers):
     ended = session(mixed(documents="raise", finance="trusting"), tasks, HOLDS, "--maxfail=2", *workers)
@@ -94,6 +97,7 @@ def test_maxfail_counts_infrastructure_errors(tasks, mixed, session, workers):
     assert ended.line.startswith(f"FAILED {FOUR}: ")
 
 
+@pytest.mark.slow
 def test_lf_runs_failing_conditions_again_and_fails_for_want_of_the_rest(tasks, mixed, session):
     agent = mixed(documents="trusting")
     assert session(agent, tasks, HOLDS).code == OK
@@ -120,6 +124,7 @@ def test_a_failing_gate_is_nothing_to_run_again(pytester, tasks, mixed, session)
     assert all(line.startswith("episem::documents/") for line in listed)
 
 
+@pytest.mark.slow
 def test_sw_stops_at_an_own_failure_and_never_at_a_condition(pytester, tasks, mixed, session):
     agent = mixed(documents="trusting")
     for _ in range(2):
@@ -182,6 +187,7 @@ agent = Slow()
 """
 
 
+@pytest.mark.slow
 def test_a_timeout_leaves_no_record_and_fails(pytester, tasks, session):
     pytester.makepyfile(mine=SLOW)
     ended = session("--episem-agent=mine:agent", tasks, HOLDS, "--timeout=1", "--timeout-method=signal")

@@ -111,6 +111,7 @@ def test_families_that_all_end_alike_widen_the_interval():
     assert alike.half == pytest.approx(10.1, abs=1.0)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_is_computed():
     page = (DOCS / "choosing-thresholds.md").read_text(encoding="utf-8")
     start, end = page.index(precision.BEGIN), page.index(precision.END) + len(precision.END)

@@ -132,6 +132,7 @@ def test_who_exits_while_finishing_keeps_a_code_that_is_red_or_deserved(
     assert ended.line.startswith(f"{verdict} (4 of 300 pairs, 4 domains): Critical UCR ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hook", "code", "trusting", "ends"),
     [
@@ -151,6 +152,7 @@ def test_sys_exit_while_finishing_does_not_pass_a_gate_that_fails(pytester, task
     assert any(line.startswith(f"episem gate: {verdict} (4 of 300 pairs") for line in ended.outlines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_the_line_stands_alone_whoever_exits(pytester, tasks, mixed, quiet):
     pytester.makeconftest("import pytest\ndef pytest_sessionfinish(): pytest.exit('enough', 0)\n")
@@ -173,6 +175,7 @@ HALFWAY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HALFWAY)
 def test_sys_exit_halfway_to_the_verdict_is_red(pytester, tasks, mixed, name):
     conftest, line = HALFWAY[name]
@@ -192,6 +195,7 @@ def test_a_fault_in_the_evaluation_fails_and_is_named(tasks, mixed, session, mon
     assert ended.line == "FAILED (no pair): the gates could not be evaluated: LookupError: no such pair"
 
 
+@pytest.mark.slow
 def test_an_own_failure_is_red_while_gates_pass(pytester, tasks, mixed, session):
     pytester.makepyfile(test_own="def test_own(): assert 0")
     ended = session(mixed(), tasks, GATE)
@@ -231,6 +235,7 @@ def test_a_failing_condition_is_a_category_of_its_own_and_not_red(tasks, mixed, 
     assert progress.count("c") == 6
 
 
+@pytest.mark.slow
 def test_ten_failing_conditions_are_listed_and_the_others_counted(tasks, mixed, session):
     """Two trusting pairs: six conditions fail in each."""
     agent = mixed(documents="trusting", finance="trusting")
@@ -263,6 +268,7 @@ def test_a_session_gated_on_the_interval_is_not_gated_on_the_value(pytester, tas
     assert session(mixed(), tasks, GATE, "--episem-gate-on=point").code == OK
 
 
+@pytest.mark.slow
 def test_every_gates_verdict_is_listed_unless_the_session_is_quiet(tasks, mixed, session):
     arguments = (mixed(documents="trusting"), tasks, "--episem-max-critical-ucr=5", "--episem-min-pur=70")
     ended = session(*arguments)
@@ -314,6 +320,7 @@ def test_without_a_gate_plain_pytest_rules(tasks, mixed, session):
     ended.result.assert_outcomes(failed=6, passed=54)
 
 
+@pytest.mark.slow
 def test_an_own_test_of_conditions_is_gated_like_the_suite(pytester, tasks, mixed, session):
     pytester.makepyfile(test_own="def test_agent(episem_rollout, episem_oracle): episem_oracle.check(episem_rollout)")
     agent = mixed(documents="trusting")
@@ -388,6 +395,7 @@ def test_gates_in_a_file_where_nothing_of_ours_is_left_to_run_are_not_evaluated(
     assert ended.line == "not evaluated (no agent under test: give --episem-model or --episem-agent)"
 
 
+@pytest.mark.slow
 def test_gates_in_a_file_without_an_agent_are_not_evaluated(pytester, session):
     pytester.makeini("[pytest]\nepisem_max_critical_ucr = 5\n")
     pytester.makepyfile(test_own="def test_own(): pass")
@@ -411,6 +419,7 @@ def test_a_misspelt_key_beside_a_gate_is_refused_without_an_agent_too(pytester, 
     assert "unknown key episem_min_purr; did you mean 'episem_min_pur'?" in ended.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_gates_on_the_command_line_without_an_agent_are_refused(pytester, session, workers):
     pytester.makepyfile(test_own="def test_own(): pass")
@@ -420,6 +429,7 @@ def test_gates_on_the_command_line_without_an_agent_are_refused(pytester, sessio
     assert "a gate needs an agent under test: give --episem-model or --episem-agent, or a test that uses" in ended.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "workers"), [("option", ()), ("file", ()), ("file", ("-n2",))])
 def test_an_own_test_with_an_own_agent_is_gated_without_any_model(pytester, tasks, session, workers, where):
     pytester.makeconftest(
@@ -438,6 +448,7 @@ def test_an_own_test_with_an_own_agent_is_gated_without_any_model(pytester, task
 # Money
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_the_run_stops_at_its_limit_of_requests(tasks, mixed, session, workers):
     ended = session(mixed(requests=3), tasks, GATE, "--episem-max-requests=30", "-q", *workers)
@@ -536,6 +547,7 @@ agent = Crashing()
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_fails_the_gate(pytester, tasks, session):
     pytester.makepyfile(mine=CRASH)
     ended = session("--episem-agent=mine:agent", tasks, GATE, "-n2", "-q")
@@ -543,6 +555,7 @@ def test_a_worker_that_dies_fails_the_gate(pytester, tasks, session):
     assert ended.line.startswith("FAILED (4 of 300 pairs, 4 domains): a worker crashed in episem::commerce/")
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_exit_0_fails_the_gate(pytester, tasks, mixed, session):
     pytester.makepyfile(test_own=STOP)
     ended = session(mixed(), tasks, GATE, "-n2", "-q")
@@ -550,6 +563,7 @@ def test_a_worker_that_is_told_to_exit_0_fails_the_gate(pytester, tasks, mixed, 
     assert ended.line.startswith("FAILED (4 of 300 pairs, 4 domains): ")
 
 
+@pytest.mark.slow
 def test_a_killed_session_leaves_records_that_fail_the_gate(pytester, tasks, mixed):
     """SIGKILL leaves no line; what it leaves on disk does not pass either."""
     import subprocess

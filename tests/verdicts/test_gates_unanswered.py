@@ -47,6 +47,7 @@ def test_a_run_in_which_nobody_says_a_word_fails(pytester, pair, session, capsys
     assert "A: no answer in 15 of 15 trials" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_metric_is_held_to_the_trials_that_silence_flatters(pytester, pair, session):
     pytester.makepyfile(mine=FILTERED)
     arguments = ("--episem-agent=mine:agent", pair, "--episem-max-full-ucr=5")

@@ -45,6 +45,7 @@ def test_all_controllers_are_built_in_agents_of_the_suite():
         known_agent("episem/joint", "evidence")
 
 
+@pytest.mark.slow
 def test_over_the_shipped_bank_playing_as_an_agent_changes_nothing(
     bank: WorkflowBank, models: dict[str, Model], over_assignments: list[Result]
 ):

@@ -325,6 +325,7 @@ def test_a_provider_that_breaks_its_contract_gives_no_verdict(bank):
         episode.outcome()
 
 
+@pytest.mark.slow
 def test_replies_tell_nothing_but_the_public_answers(bank, models):
     """Every world of every shipped workflow, the same calls: as long as the answers agree, so does every byte."""
     for name, workflow in bank.workflows.items():

@@ -65,6 +65,7 @@ def test_good_bank_has_no_fault(tmp_path):
     assert (report.templates, report.assignments, report.worlds) == (1, 2, {"finance/small-transfer": 8})
 
 
+@pytest.mark.slow
 def test_shipped_bank_is_valid_and_large_enough(bank: WorkflowBank):
     report = validate_workflows(Path(bank.workflow("finance/billing-chain").file).parents[1], capabilities=False)
     assert [str(problem) for problem in report.problems] == []
@@ -91,6 +92,7 @@ def test_every_truth_lies_in_its_support_and_is_not_given_away(bank: WorkflowBan
         assert all(model.index_of(world) is not None for world in workflow.assignments.values())
 
 
+@pytest.mark.slow
 def test_every_capability_is_there_is_missing_and_decides_an_ending(bank: WorkflowBank):
     contracts = [c for workflow in bank.workflows.values() for c in workflow.template.contracts.values()]
     for capability in CAPABILITIES:
@@ -110,6 +112,7 @@ def test_every_capability_is_there_is_missing_and_decides_an_ending(bank: Workfl
         assert "ending" in {worth.change for worth in found}, (template, found)
 
 
+@pytest.mark.slow
 def test_removing_a_capability_may_change_the_cost_only_or_nothing(bank: WorkflowBank):
     lifting = [worth for worth in worths(bank.workflow("identity/lockout-lifted")) if worth.op == "lockouts.lift"]
     keyed = {worth.capability: worth.change for worth in lifting}
@@ -118,6 +121,7 @@ def test_removing_a_capability_may_change_the_cost_only_or_nothing(bank: Workflo
     assert dead["deduplication"] == "nothing"
 
 
+@pytest.mark.slow
 def test_the_datasheet_says_how_large_the_bank_is_and_what_is_not_measured(bank: WorkflowBank):
     text = (Path(__file__).parents[2] / "task_bank" / "README.md").read_text(encoding="utf-8")
     section = " ".join(text.split("## The workflow suite")[1].split())

@@ -170,6 +170,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.sampled_from(leaves(DOCUMENT["outcome"]["trajectory"])), VALUES)
 def test_whatever_is_altered_is_refused_or_refuted(path, value):
     """All but the words of a refusal; and other proposals may make another record that is true."""

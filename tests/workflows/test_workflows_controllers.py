@@ -47,6 +47,7 @@ def test_there_are_five():
         make_controller("greedi", Model(template({"pay": contract()}, [])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["over_assignments", "over_worlds"])
 def test_nothing_new_goes_wrong_no_certificate_is_false_and_every_record_stands(over, request):
     results: list[Result] = request.getfixturevalue(over)

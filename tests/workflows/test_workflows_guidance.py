@@ -62,6 +62,7 @@ def test_what_is_done_twice_is_not_told_as_missing(bank):
     assert not any(line.startswith("Certainly not done") for line in told)
 
 
+@pytest.mark.slow
 def test_the_evidence_is_the_same_whatever_is_true(bank):
     for task in bank.tasks.values():
         goals = {WORKFLOWS.start(task, Case(task.id, name, guidance="advice:joint")).goal for name in task.assignments}
@@ -137,6 +138,7 @@ def side_by_side(bank):
     return runs
 
 
+@pytest.mark.slow
 def test_told_more_and_less_in_pairs(side_by_side):
     """By hand, from the tables of the scripts and the expected endings of the workflow files: by the evidence one pilot
     case and 21 held-out ones are certified, by advice 6 and 45; in 18 workflows the difference is not 0 and favours
@@ -155,6 +157,7 @@ def test_told_more_and_less_in_pairs(side_by_side):
     assert rows["held-out", "evidence"].unsafe == 15  # of 19 unsafe cases four are pilots
 
 
+@pytest.mark.slow
 def test_one_kind_of_guidance_is_no_comparison(side_by_side):
     assert told(side_by_side[:1]) == []
     assert guided(side_by_side[:1]) == []

@@ -155,6 +155,7 @@ def test_a_batch_is_sent_by_a_tool_of_its_own_and_once(bank):
     assert "payroll_refund_batch" not in [tool.name for tool in journal.tools]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_script_meets_what_it_calls_and_replays(bank, script):
     for task, name, _ in every_case(bank):

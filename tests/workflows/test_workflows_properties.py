@@ -57,6 +57,7 @@ def holds_behind_the_shield(template: Template, trajectory: Trajectory) -> None:
         assert verdict.goal
 
 
+@pytest.mark.slow
 @some
 @given(st.data(), templates())
 def test_behind_the_shield_recovery_harms_nothing_and_no_certified_finish_fails(data, template):
@@ -81,12 +82,14 @@ def shipped_model(name: str) -> Model:
     return models[name]
 
 
+@pytest.mark.slow
 @some
 @given(st.data(), templates(), st.booleans())
 def test_adjudicator_and_model_agree_on_every_answer_effect_and_verdict(data, template, shield):
     assert disagreements(template, played(data, model_of(template), shield)) == []
 
 
+@pytest.mark.slow
 @some
 @given(st.data(), templates())
 def test_an_admissible_action_adds_no_violation_in_any_compatible_world(data, template):
@@ -105,6 +108,7 @@ def test_an_admissible_action_adds_no_violation_in_any_compatible_world(data, te
         belief = data.draw(st.sampled_from(list(branches.values())), "branch")
 
 
+@pytest.mark.slow
 @some
 @given(st.data(), templates())
 def test_wait_query_and_hand_off_always_pass(data, template):
@@ -114,6 +118,7 @@ def test_wait_query_and_hand_off_always_pass(data, template):
     assert all(admissible(model, belief, action) for action in [*harmless, HandOff()])
 
 
+@pytest.mark.slow
 @few
 @given(st.data(), templates())
 def test_trajectory_and_template_survive_json(data, template):
@@ -133,6 +138,7 @@ class Limited(Exhaustive):
         return super().value(belief)
 
 
+@pytest.mark.slow
 @few
 @given(templates())
 def test_joint_planning_finds_the_optimum_of_complete_enumeration(template):
@@ -146,6 +152,7 @@ def test_joint_planning_finds_the_optimum_of_complete_enumeration(template):
     assert plan.value == optimum
 
 
+@pytest.mark.slow
 @some
 @given(templates())
 def test_lower_bound_is_below_the_optimum_of_every_belief(template):
@@ -193,6 +200,7 @@ def test_a_cut_off_plan_is_still_at_most_every_controller_and_is_kept(template, 
     assert all(value <= other for other in others)
 
 
+@pytest.mark.slow
 @few
 @given(templates())
 def test_rollouts_value_what_episodes_cost(template):

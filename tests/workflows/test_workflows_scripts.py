@@ -106,6 +106,7 @@ def test_what_a_script_does_is_what_the_contracts_say(bank, script):
     assert sorted(case for case, outcome in found.items() if outcome.trajectory.verdict.goal) == sorted(goal)
 
 
+@pytest.mark.slow
 def test_who_follows_the_advice_ends_as_the_adviser_does(bank):
     found = played(bank, "advised", shield=True, guidance="advice:joint")
     words = {"completed": "certified"}

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workflow_brute import TooManyTruths, act, certain, harmless, truths, unbounded
@@ -191,6 +192,7 @@ def compare(data: st.DataObject, work: Template) -> None:
         now += action.instants if isinstance(action, Wait) else 0
 
 
+@pytest.mark.slow
 def test_the_late_instants_stand_for_every_instant():
     compare()
     print("\ncompared", ", ".join(f"{count} {what}" for what, count in compared.items()))

@@ -69,12 +69,16 @@ CAPABILITIES = (
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What removing one capability from one operation changes, over the template's assignments."""
+    """What removing one capability from one operation changes, over the template's assignments.
+
+    ``cases`` holds each with joint planning's verdict as it is and without the capability; empty if not measured.
+    """
 
     template: str
     op: str
     capability: str
     change: Change
+    cases: tuple[tuple[str, Verdict, Verdict], ...] = ()
 
 
 def decides_an_ending(capability: Capability, workflows: Iterable[Workflow]) -> bool:
@@ -94,11 +98,11 @@ def worths(workflow: Workflow, capabilities: Iterable[Capability] = CAPABILITIES
         for capability in capabilities:
             if capability.declared(contract):
                 variant = without(template, op, capability)
-                change: Change = "not measured"
+                then = None
                 if now is not None and variant is not None:
-                    worlds = [_carried(variant, world) for world in workflow.assignments.values()]
-                    change = _change(now, _verdicts(variant, worlds))
-                yield Worth(template.id, op, capability.name, change)
+                    then = _verdicts(variant, [_carried(variant, world) for world in workflow.assignments.values()])
+                cases = zip(workflow.assignments, now or (), then or (), strict=False)
+                yield Worth(template.id, op, capability.name, _change(now or [], then), tuple(cases))
 
 
 def without(template: Template, op: str, capability: Capability) -> Template | None:
