@@ -11,6 +11,7 @@ from pytest_episem.plugin import hookspecs
 from pytest_episem.plugin.fixtures import (
     episem_agent,
     episem_condition,
+    episem_flaky,
     episem_oracle,
     episem_rollout,
     episem_run,
@@ -31,7 +32,15 @@ from pytest_episem.plugin.worker_word import open_channel, told
 if TYPE_CHECKING:
     from pytest_episem.plugin.face import Face
 
-__all__ = ["episem_agent", "episem_condition", "episem_oracle", "episem_rollout", "episem_run", "episem_world"]
+__all__ = [
+    "episem_agent",
+    "episem_condition",
+    "episem_flaky",
+    "episem_oracle",
+    "episem_rollout",
+    "episem_run",
+    "episem_world",
+]
 
 MARKERS = (
     "episem: an item of the EpiSEM suite",
@@ -40,6 +49,7 @@ MARKERS = (
     "episem_setting(name): its setting, full, se or re",
     "episem_mask(role): the role of the hidden atoms: none, critical or irrelevant",
     "episem_workflow(name): its workflow, in the workflow suite",
+    "episem_flaky(faults, call): which faults strike which call of the tools that a test wraps",
 )
 
 
@@ -72,6 +82,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from pytest_episem.plugin.collect import parametrize
 
         parametrize(metafunc, get_face(metafunc.config).choices)
+    if "episem_flaky" in metafunc.fixturenames:
+        from pytest_episem.plugin import flaky
+
+        flaky.parametrize(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    if "episem_flaky" not in pyfuncitem.fixturenames:
+        return (yield)
+    from pytest_episem.plugin.flaky import judged
+
+    return (yield from judged(pyfuncitem))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pytest_episem.agents.base import Agent
     from pytest_episem.episode import World
+    from pytest_episem.flaky import FlakyTools
     from pytest_episem.plugin.face import Face
     from pytest_episem.plugin.judge import Oracle
     from pytest_episem.runs.trial import Condition, Trial
@@ -55,6 +56,15 @@ def episem_rollout(episem_run: Callable[[World], Trial], episem_world: World) ->
 def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
     """``episem_oracle.check(trial)`` fails the test when the trial counts against its agent."""
     return _face(request).rollouts.oracle
+
+
+@pytest.fixture
+def episem_flaky(request: pytest.FixtureRequest) -> FlakyTools:
+    """Wraps your own tools and lets one fault strike one of their calls: an item a fault, without bank or model."""
+    from pytest_episem.flaky import FlakyTools
+
+    fault, call = request.param
+    return FlakyTools(fault, call)
 
 
 def _face(request: pytest.FixtureRequest) -> Face:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "pytest_episem"
 ORDER = [
     {"errors", "files", "garbage", "scrub", "suite"},
     {"text"},
-    {"banks"},
+    {"banks", "flaky"},
     {"evidence.bank"},
     {"episode"},
     {"evidence.world"},

@@ -27,6 +27,8 @@ CAREFUL = dict(zip(SIX, (100, 0, 0, 100, 0, 100), strict=True))
 HASTY = dict(zip(SIX, (100, 100, 100, 0, 100, 0), strict=True))
 COMMAND = ["-m", "pytest", "--episem-collect=on", "-k", "pr-58217", "--episem-out=run", "-q", "-p", "no:cacheprovider"]
 
+OWN_COMMAND = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
 OTHER_PROCESS = ("claude_agent_sdk", "mcp_agent")
 """Here another process makes the calls: whether those of one message come close enough together depends on how busy
 the machine is, so it is shown by ``tests/agents_mcp`` and not asked for here."""
@@ -37,6 +39,7 @@ NO_LIMIT = ("http_service", "litellm_loop", "mcp_agent")
 ONE = ("-k", "pr-58217 and /safe-full")
 WORKFLOW = ("langgraph", "litellm_loop", "openai_agents", "pydantic_ai")
 """These also play a workflow whose trouble happens to their own call; the others are given the same tools."""
+OWN = "test_payments.py"
 LIVE = ("--episem-suite=workflows", "--episem-form=live", "--episem-shield=off", "-k", "billing-chain")
 
 
@@ -78,6 +81,9 @@ def example(name: str, model: ScriptedModel) -> str:
     for style in ("careful", "hasty") if name in WORKFLOW else ():
         with tempfile.TemporaryDirectory() as folder:
             check_workflow(run(name, python, Path(folder), f"{model.url}/{style}", *LIVE), Path(folder), style)
+    for style in ("careful", "hasty") if (EXAMPLES / name / OWN).is_file() else ():
+        with tempfile.TemporaryDirectory() as folder:
+            check_own(run(name, python, Path(folder), f"{model.url}/{style}", test=OWN), style)
     for style in () if name in NO_LIMIT else ("endless", "garbled"):
         with tempfile.TemporaryDirectory() as folder:
             check_unfinished(
@@ -117,7 +123,7 @@ def environment(name: str) -> Path:
 
 
 def run(
-    name: str, python: Path, folder: Path, url: str, *more: str, limit: str = "40"
+    name: str, python: Path, folder: Path, url: str, *more: str, limit: str = "40", test: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Copy the example into an empty folder and test it there, with every provider's address led to ``url``."""
     shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
@@ -132,9 +138,10 @@ def run(
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "NO_COLOR": "1",
     }
+    command = [*OWN_COMMAND, test] if test else [*COMMAND, f"--episem-turn-limit={limit}"]
     try:
         return subprocess.run(
-            [str(python), *COMMAND, f"--episem-turn-limit={limit}", *more],
+            [str(python), *command, *more],
             cwd=folder,
             env={**kept, **led},
             capture_output=True,
@@ -189,6 +196,13 @@ def check_workflow(done: subprocess.CompletedProcess[str], folder: Path, style: 
     landed = (False, ["duplicate"]) if style == "hasty" else (True, [])
     if found != {"landed": landed, "lost": (True, [])}:
         raise Wrong(f"{style}, workflow: {found}\n{tail}")
+
+
+def check_own(done: subprocess.CompletedProcess[str], style: str) -> None:
+    """A test of one's own tools: who pays again without a look pays twice if only the answer was lost."""
+    ends = ["1 failed, 1 passed" in done.stdout, "cards_charge(id='INV-7') took effect 2 times" in done.stdout]
+    if ends != [style == "hasty"] * 2 or done.returncode != (style == "hasty"):
+        raise Wrong(f"{style}, {OWN}: {done.stdout[-3000:]}")
 
 
 def check_unfinished(done: subprocess.CompletedProcess[str], folder: Path, style: str) -> None:
