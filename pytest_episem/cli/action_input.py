@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, cast
 
 from pytest_episem.errors import EpisemError, UnknownName, suggestion
-from pytest_episem.workflows.actions import Action, Attempt, Compensate, Finish, HandOff, Query, Revalidate, Stop, Wait
+from pytest_episem.workflows.actions import (
+    Action,
+    Attempt,
+    Batch,
+    Compensate,
+    Finish,
+    HandOff,
+    Query,
+    Revalidate,
+    Stop,
+    Wait,
+)
 from pytest_episem.workflows.certificate import unknown_obligations
 from pytest_episem.workflows.model import Claim
 from pytest_episem.workflows.refusal import action_words
 from pytest_episem.workflows.shield import new_key, offered, sent
 from pytest_episem.workflows.support import Belief, Model
+from pytest_episem.workflows.tools import unused_key
 
 Ask = Literal["actions", "advice", "worlds", "told", "help"]
 ASKS: tuple[Ask, ...] = ("actions", "advice", "worlds", "told", "help")
@@ -21,9 +33,11 @@ _CLAIMS = ("completed", "withdrawn")
 Meant: TypeAlias = Action | Ask | None
 
 
-def choices(model: Model, belief: Belief) -> list[Action]:
-    """Return the actions to choose among by number: those that the contracts offer, without waits and endings."""
-    return [action for action in offered(model, belief) if not isinstance(action, Wait)]
+def choices(model: Model, belief: Belief, batches: Sequence[tuple[str, ...]] = ()) -> list[Action]:
+    """Return the actions to choose among by number: those that the contracts offer, without waits and endings;
+    ``batches`` are pieces of work that may be sent in one request."""
+    together = [Batch(works, unused_key(belief, "batch")) for works in batches]
+    return [*together, *(action for action in offered(model, belief) if not isinstance(action, Wait))]
 
 
 def typed_form(belief: Belief, action: Action) -> str:
@@ -32,13 +46,15 @@ def typed_form(belief: Belief, action: Action) -> str:
         undo = isinstance(action, Compensate)
         used = any(request.key == action.key for request in sent(belief.entries, action.obligation, undo))
         return f"{'undo' if undo else 'send'} {action.obligation}{f' {action.key}' if used else ''}"
+    if isinstance(action, Batch):
+        return f"send {', '.join(action.obligations)}"
     if isinstance(action, Revalidate):
         return f"renew {action.approval}"
     return "hand off" if isinstance(action, HandOff) else action_words(action)
 
 
-def read_action(line: str, model: Model, belief: Belief) -> Meant:
-    """Return what a typed line means, ``None`` for an empty one.
+def read_action(line: str, model: Model, belief: Belief, batches: Sequence[tuple[str, ...]] = ()) -> Meant:
+    """Return what a typed line means, ``None`` for an empty one; ``batches`` as for :func:`choices`.
 
     Raises:
         EpisemError: the line means nothing; nothing has happened then.
@@ -50,10 +66,13 @@ def read_action(line: str, model: Model, belief: Belief) -> Meant:
     if word in ASKS and not rest:
         return word
     if word.isascii() and word.isdigit() and not rest:
-        return _numbered(word, choices(model, belief))
+        return _numbered(word, choices(model, belief, batches))
     if word not in WORDS:
         near = suggestion(word, [*WORDS, *ASKS])
         raise EpisemError(f"{word!r} is no action{near or '; help lists them'}")
+    for works in batches:
+        if word == "send" and rest == [work.lower() for work in works]:
+            return Batch(works, unused_key(belief, "batch"))
     return _action(word, rest, model, belief)
 
 

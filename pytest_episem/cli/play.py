@@ -34,6 +34,7 @@ PROMPT = "agent> "
 @click.option("--mask", metavar="FACT,…", default="", help="Of a task: ids of the facts to hide; at random by default.")
 @click.option("--case", metavar="CASE", default="", help="Of a workflow: what is true; hidden, at random by default.")
 @click.option("--shield", type=click.Choice(["on", "off"]), help="Of a workflow: refuse what could do harm, or let it.")
+@click.option("--live", is_flag=True, help="Of a workflow: begin before its trouble, and make the calls yourself.")
 @click.option("--seed", type=click.IntRange(min=0), help="Deal the same hidden choice again.")
 @bank_option
 def command(
@@ -43,6 +44,7 @@ def command(
     mask: str,
     case: str,
     shield: str | None,
+    live: bool,
     seed: int | None,
     banks: tuple[str, ...],
 ) -> None:
@@ -60,11 +62,12 @@ def command(
       episem play finance/payment-authorization/pr-58217
       episem play finance/payment-authorization/pr-58217 --setting re --seed 7
       episem play billing-chain
+      episem play billing-chain --live
       episem play billing-chain --case landed --shield off
     """
     found = find(name, banks)
     if isinstance(found, Task):
-        refuse({"--case": case, "--shield": shield}, found.id, "evidence")
+        refuse({"--case": case, "--shield": shield, "--live": live}, found.id, "evidence")
         dealt = random.SystemRandom().randrange(10**6) if seed is None else seed
         given = (cast("WorldLabel | None", world), cast("Setting | None", setting), split_mask(mask))
         _play(found, deal(found, *given, dealt), _known(hidden_parts(*given), dealt), banks)
@@ -73,7 +76,7 @@ def command(
     # Nothing of the workflow suite is needed for a task.
     from pytest_episem.cli.play_workflow import play_workflow
 
-    play_workflow(found.workflow, case or found.case or "", seed, shield != "off", banks)
+    play_workflow(found.workflow, case or found.case or "", seed, shield != "off", banks, live)
 
 
 def _known(hidden: list[str], dealt: int) -> str:

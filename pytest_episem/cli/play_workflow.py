@@ -27,12 +27,17 @@ from pytest_episem.workflows.cases import case_name, case_number, drawn
 from pytest_episem.workflows.controllers.joint import Joint
 from pytest_episem.workflows.episode import Episode
 from pytest_episem.workflows.giving_up import given_up
+from pytest_episem.workflows.live import LiveEpisode, stage_of
 from pytest_episem.workflows.study import run_case
 from pytest_episem.workflows.support import Model
+from pytest_episem.workflows.verdict import Trajectory
 
 
-def play_workflow(workflow: Workflow, case: str, seed: int | None, shield: bool, banks: tuple[str, ...]) -> None:
-    """Play a workflow on the truth of ``case``, or on one drawn by ``seed``, until it has ended or the input has."""
+def play_workflow(
+    workflow: Workflow, case: str, seed: int | None, shield: bool, banks: tuple[str, ...], live: bool = False
+) -> None:
+    """Play a workflow on the truth of ``case``, or on one drawn by ``seed``, until it has ended or the input has;
+    ``live``: from before its trouble."""
     model = workflow.model
     if case:
         number, known = case_number(model, workflow, case), f"The truth is that of case {case}, as you chose."
@@ -40,8 +45,8 @@ def play_workflow(workflow: Workflow, case: str, seed: int | None, shield: bool,
         dealt = random.SystemRandom().randrange(10**6) if seed is None else seed
         number = drawn(model, dealt)
         known = f"What is true stays hidden until the end; --seed {dealt} deals the same again."
-    game = Game(model, number, shield)
-    show(opening_page(model, known))
+    game = Game(model, number, shield, live)
+    show(opening_page(game.model, known, live))
     game.list_actions()
     for line in typed_lines(lambda: f"t{game.episode.belief.time}> "):
         game.take(line)
@@ -53,16 +58,27 @@ def play_workflow(workflow: Workflow, case: str, seed: int | None, shield: bool,
 class Game:
     """One episode between a person and a hidden truth, with joint planning beside it."""
 
-    def __init__(self, model: Model, number: int, shield: bool) -> None:
-        self.model = model
+    def __init__(self, model: Model, number: int, shield: bool, live: bool = False) -> None:
         self.number = number
-        self.episode = Episode(model, number, shield=shield)
-        self.joint = Joint(model)
+        self._journal = model
+        self._kind = LiveEpisode if live else Episode
+        self.episode: Episode | LiveEpisode = self._kind(model, number, shield=shield)
+        self.joint = Joint(self.model)
+
+    @property
+    def model(self) -> Model:
+        """What is compatible with what was called; it changes with trouble that comes live."""
+        return self.episode.model
+
+    @property
+    def batches(self) -> list[tuple[str, ...]]:
+        """The pieces of work that may be sent in one request now."""
+        return self.episode.batches if isinstance(self.episode, LiveEpisode) else []
 
     def take(self, line: str) -> None:
         """Do what a line means; a line that means nothing is said so, and nothing has happened."""
         try:
-            meant = read_action(line, self.model, self.episode.belief)
+            meant = read_action(line, self.model, self.episode.belief, self.batches)
         except EpisemError as fault:
             write(f"  {printable(fault)}\n")
             return
@@ -74,12 +90,15 @@ class Game:
     def list_actions(self) -> None:
         """Show what can be done now."""
         belief = self.episode.belief
-        show(actions_page(self.model, belief, [(typed_form(belief, a), a) for a in choices(self.model, belief)]))
+        offered = choices(self.model, belief, self.batches)
+        show(actions_page(self.model, belief, [(typed_form(belief, action), action) for action in offered]))
 
     def _propose(self, action: Action) -> None:
-        before = self.episode.belief
+        model, before = self.model, self.episode.belief
         step = self.episode.propose(action)
-        show(step_page(self.model, before, self.episode.belief, step))
+        show(step_page(model, before, self.episode.belief, step))
+        if self.model is not model:
+            self.joint = Joint(self.model)
 
     def _answer(self, ask: Ask) -> None:
         belief = self.episode.belief
@@ -91,7 +110,7 @@ class Game:
         elif ask == "worlds":
             show(worlds_page(self.model, belief))
         else:
-            show(told_page(self.model, belief) if ask == "told" else help_page())
+            show(told_page(self.model, belief, self._kind is LiveEpisode) if ask == "told" else help_page())
 
     def end(self, name: str, banks: tuple[str, ...]) -> None:
         """Show how it ended; where the input ended first, the person has stopped."""
@@ -99,7 +118,16 @@ class Game:
             write("\n  the input ended: stop\n")
             self.episode.propose(Stop())
         short = f"{self.model.template.id} --case {name}{bank_options(banks)}"
-        again = f"again: episem play {short}\nall of it: episem show {short}"
-        its = run_case(self.model, self.joint, name, self.number).trajectory
-        yours = replace(self.episode.trajectory(), given_up=given_up(self.episode))
-        show(verdict_page(self.model, yours, its, again))
+        live = " --live" if self._kind is LiveEpisode else ""
+        again = f"again: episem play {short}{live}\nall of it: episem show {short}"
+        yours = replace(self.episode.trajectory(), given_up=given_up(stage_of(self.episode)))
+        show(verdict_page(self.model, yours, self._joint_planning(name), again))
+
+    def _joint_planning(self, name: str) -> Trajectory:
+        """Joint planning's run of the same truth."""
+        if self._kind is Episode:
+            return run_case(self.model, self.joint, name, self.number).trajectory
+        episode = LiveEpisode(self._journal, self.number)
+        while episode.terminal is None:
+            episode.propose(Joint(episode.model).choose(episode.belief))
+        return episode.trajectory()

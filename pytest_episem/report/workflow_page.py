@@ -48,7 +48,7 @@ def workflow_page(view: WorkflowView) -> RenderableType:
     return page(*blocks, *_case_blocks(view, view.case))
 
 
-def public_blocks(template: Template) -> list[RenderableType]:
+def public_blocks(template: Template, live: bool = False) -> list[RenderableType]:
     """Return what an agent is told: the clock, the work, the approvals, the history and the promises."""
     blocks: list[RenderableType] = [
         heading("Clock"),
@@ -60,7 +60,7 @@ def public_blocks(template: Template) -> list[RenderableType]:
         pairs: list[tuple[Cell, Cell]] = [(name, approval_text(found)) for name, found in template.approvals.items()]
         blocks += [heading("Approvals"), rows(pairs)]
     blocks += [heading("What happened so far"), history_block(template)]
-    blocks += [heading("What the providers promise"), prose(served_text(template))]
+    blocks += [heading("What the providers promise"), prose(served_text(template, live))]
     for op, contract in template.contracts.items():
         blocks += [indented(text(op, "bold")), rows(contract_texts(contract), by=4)]
     return blocks

@@ -40,20 +40,21 @@ COSTS = ("ended certified", "did not end unknown", "did not hand off", "reached 
 AMOUNTS = ("in fees", "in actions", "in time")
 
 
-def opening_page(model: Model, known: str) -> RenderableType:
-    """Return what the agent is told; ``known`` says what is hidden and how to deal it again."""
+def opening_page(model: Model, known: str, live: bool = False) -> RenderableType:
+    """Return what the agent is told; ``known`` says what is hidden and how to deal it again. The title of a workflow
+    would tell trouble that is to come ``live``."""
     template = model.template
     return page(
         text("You are the agent.", "bold"),
-        prose(f"{template.title}.", 0),
+        prose("Carry out the approved work." if live else f"{template.title}.", 0),
         prose(known, 0),
-        *public_blocks(template),
+        *public_blocks(template, live),
     )
 
 
-def told_page(model: Model, belief: Belief) -> RenderableType:
+def told_page(model: Model, belief: Belief, live: bool = False) -> RenderableType:
     """Return what the agent was told, and the time."""
-    return page(prose(f"It is t{belief.time}."), *public_blocks(model.template))
+    return page(prose(f"It is t{belief.time}."), *public_blocks(model.template, live))
 
 
 def actions_page(model: Model, belief: Belief, choices: Sequence[tuple[str, Action]]) -> RenderableType:

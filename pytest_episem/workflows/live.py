@@ -140,6 +140,11 @@ class LiveEpisode:
         return self.stage.terminal
 
     @property
+    def batches(self) -> list[tuple[str, ...]]:
+        """The pieces of work whose one request has trouble to come."""
+        return [past.does for past in self._coming if len(past.does) > 1]
+
+    @property
     def live(self) -> Live:
         """What was done before the last trouble that was met."""
         template, unmet = self.model.template, tuple(past.id for past in self._coming)

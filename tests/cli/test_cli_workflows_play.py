@@ -288,3 +288,36 @@ def test_in_a_real_terminal(workflow_dir):
         os.close(leader)
     assert b"\x1b[" in shown
     assert b"completed, certified" in shown
+
+
+def test_a_game_from_before_the_trouble(play):
+    page = play("send charge\nquery charge\nadvice\nsend receipt\nfinish\n", "--case", "landed", "--live")
+    assert "timed out" not in page
+    assert "The first request of a piece of work may get no answer" in page
+    game = page.split("to ask us")[1]
+    for shown in ("timeout; fee 3; it is t1", "charge-r1 settled at 0", "joint planning: send receipt; going on"):
+        assert f"  {shown}" in game
+    assert ending(page)[1:4] == [
+        "you 1 2 0 reached completed, certified",
+        "joint planning 1 2 0 reached completed, certified",
+        "You did as well as joint planning.",
+    ]
+    assert "again: episem play finance/billing-chain --case landed --bank" in page
+    assert "--live" in page.split("again: ")[1]
+
+
+def test_several_items_in_one_request(play):
+    typed = "send lindqvist, adeyemi, kovar\nsend lindqvist, adeyemi, kovar\nstop\n"
+    page = play(typed, "--case", "first-two", "--live", "--bank", "shipped", name="batch-items")
+    assert "1  send lindqvist, adeyemi, kovar" in page
+    game = page.split("to ask us")[1]
+    assert "  timeout; fee 1; it is t1" in game
+    assert "'lindqvist adeyemi kovar'" not in game
+    assert "is too much" in game  # sent once, each is sent by itself
+    assert "batch-r1: effect of its first 2 items alone at t0" in game
+
+
+def test_a_task_has_no_trouble_to_come(episem):
+    result = episem("play", "pr-58217", "--live", stdin="")
+    assert result.returncode == 2
+    assert "--live means nothing for" in result.stderr
