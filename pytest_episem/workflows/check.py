@@ -82,6 +82,8 @@ def refutations(trial: Trial, workflow: Workflow, model: Model) -> tuple[str, ..
     number = find_case(model, workflow, case)
     if number is None:
         return (f"{case!r} is no case of this template",)
+    if trial.condition.form == "journal" and trajectory.world != model.worlds[number]:
+        return ("its hidden truth is not that of the case",)
     kind = LiveEpisode if trial.condition.form == "live" else Episode
     episode = kind(model, number, shield=trajectory.shield)
     again = _again(episode, trial.judged)

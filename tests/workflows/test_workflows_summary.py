@@ -305,7 +305,7 @@ def test_the_json_form_holds_every_number_and_its_denominators():
         "runs": 1, "certified": 1, "goal": 1, "new": 0, "handed_off": 0, "withdrawn": 0, "unknown": 0, "claims": 0,
         "fee": 1, "actions": 1, "time": 0, "false_certificates": 0, "refuted": 0, "certifiable": 0, "refusals": 0,
         "unsafe": 0, "false_claims": 0, "not_offered": 0, "unapproved": 0, "proposals": 2, "faulty": 0,
-        "given_up": 0, "certain": 1,
+        "given_up": 0, "certain": 1, "unmet": 0,
     }  # fmt: skip
     assert document["templates"] == {"some/work": {"planned": 2, "recorded": 1, "certified": 1}}
     assert document["run"]["shield"] is True
