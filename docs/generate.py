@@ -471,7 +471,8 @@ def _workflow_report() -> Iterator[str]:
     yield "\n".join(f"- {prose(item)}" for item in decisions.removeprefix("- ").split("\n- "))
     yield (
         'The report of several runs, `{"schema": "episem.reports/1", "reports": {name: report}}`, has '
-        "`workflow_comparison` with `savings`, a line a template and one for all, and `losses`."
+        "`workflow_comparison` with `savings`, a line a template and one for all, `losses`, and "
+        "`guidance`: for each side of the split the agents' and templates' pairs with `less` and `more` guidance."
     )
     for kind in (workflow_summary.Saving, workflow_summary.Loss):
         yield prose(kind.__doc__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pytest_episem.runs.whole import write_whole
 from pytest_episem.verdicts.gate_file import kept
 from pytest_episem.workflows.bank.load import WorkflowBank, shipped_workflows
 from pytest_episem.workflows.check import judge
+from pytest_episem.workflows.guided import guided
 from pytest_episem.workflows.summary import WorkflowSummary, comparison, summarize_workflows
 
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "report.json", "report.md", "report.html"
@@ -172,7 +173,8 @@ class Numbers:
         names = words.labels([{"model": h.model, "agent": h.agent, "run": h.run} for h in headers])
         reports = {name: one.document() for name, one in zip(names, self.runs, strict=True)}
         document: dict[str, Any] = {"schema": SEVERAL_SCHEMA, "reports": reports}
-        return {**document, "workflow_comparison": comparison(self.workflows)} if self.workflows else document
+        beside = {**comparison(self.workflows), "guidance": [asdict(one) for one in guided(self.workflows)]}
+        return {**document, "workflow_comparison": beside} if self.workflows else document
 
 
 def summarize_runs(runs: Sequence[Run], workflow_banks: Sequence[WorkflowBank] | None = None) -> Numbers:

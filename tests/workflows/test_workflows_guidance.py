@@ -9,6 +9,7 @@ from workflow_runs import header, run
 
 from pytest_episem.episode import Episode
 from pytest_episem.plugin.options import ADVISERS
+from pytest_episem.report.workflow_tables import workflow_tables
 from pytest_episem.runs.run import BankId
 from pytest_episem.workflows.check import judge
 from pytest_episem.workflows.controllers import CONTROLLERS
@@ -171,3 +172,24 @@ def test_the_evidence_of_a_belief_needs_no_world(bank):
 def test_a_tool_that_is_not_offered_is_told_beside_too(bank):
     world = start(bank, "evidence")
     assert world.call("no_such_tool", {}).content["evidence"][0] == "It is t1."
+
+
+@pytest.mark.slow
+def test_the_tables_of_what_was_told(side_by_side):
+    tables = {table.key: table for table in workflow_tables(side_by_side)}
+    rows = [row[:3] + [cell.numerator for cell in row[3:6]] for row in tables["workflows-guidance"].rows]
+    assert [row[:4] for row in rows] == [
+        ["pilot", "evidence", 1, 1],
+        ["pilot", "advice:joint", 1, 6],
+        ["held-out", "evidence", 1, 21],
+        ["held-out", "advice:joint", 1, 45],
+    ]
+    pairs = [row for row in tables["workflows-guidance-pairs"].rows if row[0] == "held-out"]
+    assert pairs[0][1:5] == ["evidence and advice:joint", 58, 21, 45]
+    assert pairs[1][1:] == ["episem/advised", 58, 21, 45, None]
+    assert pairs[-1][1] == "7 other workflows"  # of 25, without the 18 that moved
+    assert sum(row[2] for row in pairs[2:]) == 58
+    cost = {tuple(row[:2]): row[2:5] for row in tables["workflows-guidance-cost"].rows}
+    unsafe, false, either = cost["held-out", "evidence"]
+    assert (unsafe, either) == (15, unsafe + false)
+    assert cost["held-out", "advice:joint"] == [0, 0, 0]

@@ -309,7 +309,8 @@ def test_the_json_form_holds_every_number_and_its_denominators():
     }  # fmt: skip
     assert document["templates"] == {"some/work": {"planned": 2, "recorded": 1, "certified": 1}}
     assert document["run"]["shield"] is True
-    assert set(document) == {"run", "coverage", "results", "computation", "templates"}
+    assert document["usage"] == {"requests": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    assert set(document) == {"run", "coverage", "results", "usage", "computation", "templates"}
     found = json.loads(json.dumps(comparison(both())))
     assert [line["template"] for line in found["savings"]] == ["some/work", "all templates"]
     assert found["losses"] == []
