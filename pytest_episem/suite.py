@@ -189,6 +189,11 @@ class Suite(ABC):
     def source(self, header: Any) -> Any:
         """Return the bank that a run took its tasks from (:class:`pytest_episem.runs.run.BankId`)."""
 
+    def played(self, header: Any) -> dict[str, str]:
+        """Return how a run was played, in what is the test's and not the agent's: two that differ in it are two
+        tests, and neither is a baseline of the other."""
+        return {}
+
     @abstractmethod
     def group(self, run: Any, banks: Sequence[Any] = ()) -> list[Any]:
         """Return what a run's plan holds with its trials, sorted by id; ``banks`` are those at hand."""

@@ -2,14 +2,16 @@
 
 ``episem bless`` writes it as one small JSON file (schema ``episem.baseline/1``), one task a line, fit for version
 control: ``{"schema", "suite", "run", "model", "agent", "bank", "protocol_version", "search_seed", "started",
-"metrics": [names], "tasks": {id: {what must be the same, such as "critical": [ids], "values": {metric: 0 to 1}}}}``.
-Without ``suite``, as in older files, it is of the evidence suite.
+"played": {what is the test's and not the agent's: its value}, "metrics": [names], "tasks": {id: {what must be the same,
+such as "critical": [ids], "values": {metric: 0 to 1}}}}``.
+Without ``suite``, as in older files, it is of the evidence suite; without ``played`` nothing is said of how the run was
+played.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,8 @@ class Baseline:
     suite: str = "evidence"
     metrics: tuple[Metric, ...] = ()
     """What it has values of: an older file knows fewer."""
+    played: Mapping[str, str] = field(default_factory=dict)
+    """How the run was played (:meth:`pytest_episem.suite.Suite.played`)."""
 
     @classmethod
     def of_run(cls, run: Run, name: str | None = None, banks: Sequence[Any] = ()) -> Baseline:
@@ -70,6 +74,7 @@ class Baseline:
             merged=tuple(header.merged),
             suite=played.name,
             metrics=played.metrics,
+            played=played.played(header),
         )
 
     @classmethod
@@ -114,6 +119,7 @@ class Baseline:
             "protocol_version": self.protocol_version,
             "search_seed": self.search_seed,
             "started": self.started,
+            "played": dict(self.played),
             "metrics": [metric.name for metric in self.metrics],
         }
         parts = [f" {dump_json(key)}: {dump_json(value)}" for key, value in head.items()]
@@ -139,7 +145,9 @@ class Baseline:
             ("protocol version", self.protocol_version, header.protocol_version),
             ("search seed", self.search_seed, header.search_seed),
         )
-        found = [f"{what}: {printable(a)} there, {printable(b)} now" for what, a, b in pairs if a != b]
+        now = suite(self.suite).played(header)
+        told = ((what, self.played.get(what, "unknown"), now.get(what, "unknown")) for what in {**self.played, **now})
+        found = [f"{what}: {printable(a)} there, {printable(b)} now" for what, a, b in (*pairs, *told) if a != b]
         if found:
             raise EpisemError(f"{where}: this run cannot be held against it: {'; '.join(found)}; bless a new baseline")
 
@@ -155,7 +163,7 @@ def _task_json(task: BaselineTask) -> dict[str, Any]:
 
 _TEXTS = ("run", "protocol_version", "search_seed", "started")
 _KEYS = {"schema", "model", "agent", "bank", "metrics", "tasks", *_TEXTS}
-_LATER = {"suite"}
+_LATER = {"suite", "played"}
 """Keys that older files lack."""
 _NAMES = ("name", "version", "hash")
 
@@ -178,12 +186,16 @@ def _read(document: Mapping[str, Any], where: str) -> Baseline:
         _expect(document[key] is None or isinstance(document[key], str), where, f"{key}: expected text or null")
     _expect(isinstance(bank, dict) and set(bank) == set(_NAMES), where, f"bank: expected {', '.join(_NAMES)}")
     _expect(all(isinstance(bank[key], str) for key in _NAMES), where, "bank: expected text")
+    played = document.get("played", {})
+    told = isinstance(played, dict) and all(isinstance(value, str) for value in played.values())
+    _expect(told, where, "played: expected an object of texts")
     _expect(isinstance(tasks, dict) and bool(tasks), where, "tasks: expected an object with at least one task")
     return Baseline(
         bank=BankId(**bank),
         tasks={name: _read_task(task, suite(of), names, f"{where}: {printable(name)}") for name, task in tasks.items()},
         metrics=tuple(metrics[name] for name in names),
         suite=of,
+        played=played,
         model=document["model"],
         agent=document["agent"],
         **{key: document[key] for key in _TEXTS},

@@ -118,6 +118,10 @@ class WorkflowSuite(Suite):
     def source(self, header: Any) -> Any:
         return header.workflows.bank
 
+    def played(self, header: Any) -> dict[str, str]:
+        plan = header.workflows
+        return {"shield": "on" if plan.shield else "off", "guidance": plan.guidance, "form": plan.form}
+
     def group(self, run: Any, banks: Sequence[Any] = ()) -> list[Any]:
         from pytest_episem.workflows.plan import group
 

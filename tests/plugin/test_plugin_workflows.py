@@ -622,3 +622,22 @@ def reads_what_it_is_told(body: dict) -> Reply:
     if "refused" in last:
         return say("I stop here.\nDisposition: stopped")
     return say(None, [call("cards_charge", {"id": "INV-7", "eur": 120})])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["--episem-shield=off", "--episem-guidance=advice", "--episem-form=live"])
+def test_a_run_that_was_played_otherwise_is_no_baseline(pytester, bank, other):
+    """Told more, or with nothing refused, the same agent is in another test: its numbers are no measure of this one."""
+    play = [SUITE, "--episem-model=episem/capability", bank]
+    pytester.runpytest(*play, other, "--episem-out=before")
+    assert episem(pytester, "bless", "before", "--bank", "small", "--out", "before.json").ret == 0
+    name, _, value = other.removeprefix("--episem-").partition("=")
+    for baseline in ("before.json", "before"):
+        out = f"--episem-out=now-{baseline}"
+        result = pytester.runpytest(*play, f"--episem-baseline={baseline}", "--episem-max-regression=0", out)
+        assert result.ret != 0
+        text = result.stdout.str() + result.stderr.str()
+        assert f"{name}: {value}" in text
+        assert "bless a new baseline" in text
+    again = pytester.runpytest(*play, other, "--episem-baseline=before.json", "--episem-max-regression=0")
+    assert again.ret == 0
