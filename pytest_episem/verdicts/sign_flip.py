@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-MAX_SUMS = 100_000
+MAX_SUMS = 20_000
 """How many different sums are counted out at most."""
 
 

@@ -17,6 +17,7 @@ def lines(result) -> dict[tuple[str, str], str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_a_charge_that_cannot_be_asked_about_costs(episem):
     """A charge in flight may be charged again only if it is known not to come: asking says so, and so does a bound on
     its arrival. A receipt instead of a final answer can be followed by a question, which costs two actions more."""
@@ -29,6 +30,7 @@ def test_what_a_charge_that_cannot_be_asked_about_costs(episem):
     assert found["mail.receipt", "answers are final"] == "nothing changes"
 
 
+@pytest.mark.slow
 def test_as_json_every_case_with_and_without(episem):
     document = json.loads(episem("worth", "finance/billing-chain", "--json").stdout)
     assert (document["schema"], document["workflow"]) == ("episem.worth/1", "finance/billing-chain")

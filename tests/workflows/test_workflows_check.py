@@ -69,6 +69,7 @@ def test_honest_records_stand():
     assert refuted(record("landed", PAY, DONE, shield=False), shield=False) == ""
 
 
+@pytest.mark.slow
 def test_every_record_of_every_controller_stands(bank: WorkflowBank, over_assignments: list[Result]):
     records = [r.trial for r in over_assignments if r.controller == "joint"]
     about = header(planned=[one.condition.path for one in records], bank=BankId(bank.name, bank.version, bank.hash))

@@ -59,6 +59,7 @@ def test_nothing_new_goes_wrong_no_certificate_is_false_and_every_record_stands(
     assert all(r.trajectory.verdict.goal for r in results if r.trajectory.verdict.terminal == "completed")
 
 
+@pytest.mark.slow
 def test_stop_certifies_only_what_needed_nothing(over_assignments):
     finished = {r.template for r in over_assignments if r.controller == "stop" and r.trajectory.verdict.claim_holds}
     assert finished == {"logistics/manifest-underway"}
@@ -66,6 +67,7 @@ def test_stop_certifies_only_what_needed_nothing(over_assignments):
     assert {(v.fee, v.actions, v.time) for v in stopped} == {(0, 0, 0)}
 
 
+@pytest.mark.slow
 def test_every_active_controller_certifies_where_the_rules_do(over_assignments):
     certified = Counter(r.controller for r in over_assignments if r.trajectory.verdict.terminal == "completed")
     assert len({certified[name] for name in ACTIVE}) == 1
@@ -80,6 +82,7 @@ def sums(results: list[Result]) -> dict[tuple[str, str], Vector]:
     return total
 
 
+@pytest.mark.slow
 def test_joint_vector_over_each_support_is_at_most_every_controllers(over_worlds):
     total = sums(over_worlds)
     templates = {name for name, _ in total}
@@ -89,6 +92,7 @@ def test_joint_vector_over_each_support_is_at_most_every_controllers(over_worlds
             assert total[name, "joint"] <= total[name, other], (name, other)
 
 
+@pytest.mark.slow
 def test_joint_planning_gains_over_every_controller_somewhere(over_worlds):
     total = sums(over_worlds)
     for other in CONTROLLERS:
@@ -96,6 +100,7 @@ def test_joint_planning_gains_over_every_controller_somewhere(over_worlds):
             assert any(total[name, "joint"] < total[name, other] for name, _ in total)
 
 
+@pytest.mark.slow
 def test_single_runs_may_lose_and_are_listed(over_assignments):
     """The bank still remembers the key: resending costs 3 in all, but asking first is cheaper over the support."""
     lost = losses(over_assignments)
@@ -136,12 +141,14 @@ def test_cut_off_search_is_recorded_and_falls_back(bank: WorkflowBank):
     assert free.plan(model.root).value < joint.plan(model.root).value
 
 
+@pytest.mark.slow
 def test_a_shipped_workflow_has_over_a_hundred_worlds_and_cuts_the_search_off(bank: WorkflowBank, over_assignments):
     cut = {r.template for r in over_assignments if r.trial.judged.search.cutoffs}
     assert "people/batch-items" in cut
     assert bank.workflow("people/batch-items").support > 100
 
 
+@pytest.mark.slow
 def test_at_most_two_recovery_attempts_of_one_thing(over_worlds):
     for result in over_worlds:
         actions = [s.action for s in result.trajectory.steps]

@@ -154,6 +154,7 @@ def test_no_text_of_a_bank_or_a_record_reaches_a_terminal_raw(chain, charged_twi
     assert all(line.isprintable() for line in text.splitlines())
 
 
+@pytest.mark.slow
 def test_every_text_of_the_shipped_bank_fits_80_columns(over_assignments, bank):
     models = {name: Model(workflow.template) for name, workflow in bank.workflows.items()}
     for result in over_assignments:

@@ -161,6 +161,7 @@ def test_the_sums_of_the_report_follow_from_the_paths(results):
     assert line.split()[1:] == ["0/24", "0", "0", "0", "0", "24", "0", "0", "0", "0", "0"]
 
 
+@pytest.mark.slow
 def test_the_table_over_the_whole_bank(bank, over_assignments):
     assert f"Over all {len(bank.workflows)} workflows and {len(bank.assignments)} named cases" in PROSE
     fields = ("certified", "withdrawn", "handed_off", "unknown", "new", "fee", "actions", "time")
@@ -170,6 +171,7 @@ def test_the_table_over_the_whole_bank(bank, over_assignments):
         assert sum(map(int, row[1:5])) == len(bank.assignments)
 
 
+@pytest.mark.slow
 def test_the_cases_that_joint_planning_loses(over_assignments):
     by_case: dict[str, dict[str, Trajectory]] = {}
     for result in over_assignments:
@@ -184,6 +186,7 @@ def test_the_cases_that_joint_planning_loses(over_assignments):
     assert f"That happens in {len(lost)} of the {len(by_case)} cases" in PROSE
 
 
+@pytest.mark.slow
 def test_joint_planning_is_never_worse_over_the_worlds_of_a_workflow(over_worlds):
     sums: dict[tuple[str, str], list[int]] = {}
     for result in over_worlds:
@@ -199,6 +202,7 @@ def test_the_five_controllers_and_the_endings_are_all_there_are():
     assert [row[0] for row in rows("ending")] == ["completed", "withdrawn", "handed off", "unknown", "claim"]
 
 
+@pytest.mark.slow
 def test_the_sums_of_the_two_named_cases(over_assignments):
     """Landed: ask, send the receipt. Lost: ask, charge, send the receipt. The retry of one's own: charge, receipt."""
     joint = [

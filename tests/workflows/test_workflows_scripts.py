@@ -97,7 +97,9 @@ def played(bank, script: str, **terms) -> dict[str, Judgement]:
     return found
 
 
-@pytest.mark.parametrize("script", TABLES)
+@pytest.mark.parametrize(
+    "script", ["retry", *(pytest.param(name, marks=pytest.mark.slow) for name in TABLES if name != "retry")]
+)
 def test_what_a_script_does_is_what_the_contracts_say(bank, script):
     harm, goal = TABLES[script]
     found = played(bank, script, shield=False)
@@ -141,6 +143,7 @@ trip-withdrawal/renewed trip-withdrawal/room-held trip-withdrawal/nothing-held
 """)
 
 
+@pytest.mark.slow
 def test_who_goes_by_the_evidence_alone_knows_less(bank):
     found = played(bank, "advised", shield=True, guidance="evidence")
     ends = {case: outcome.trajectory.verdict.terminal for case, outcome in found.items()}
