@@ -70,7 +70,7 @@ class FlakyTools:
         fault: the name of the fault.
         ledger: what really happened.
         struck: whether the fault struck.
-        checked: whether :meth:`check` was called.
+        checked: whether :meth:`check` was called since the last call of a tool.
     """
 
     def __init__(self, fault: str, call: int = 1) -> None:
@@ -148,6 +148,7 @@ class FlakyTools:
         arguments = tool.arguments(args, kwargs)
         with self._lock:
             self._count += 1
+            self.checked = False
             struck = self._count == self._call
             self.struck = self.struck or struck
             made = self.ledger.enter(tool.name, arguments, tool.wanted(arguments))

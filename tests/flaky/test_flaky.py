@@ -361,3 +361,23 @@ def test_a_test_that_fails_by_itself_shows_its_own_fault(pytester):
     result = pytester.runpytest("-k", "answer-lost")
     result.stdout.fnmatch_lines(["E*assert 1 == 2"])
     assert "nothing was tested" not in result.stdout.str()
+
+
+def test_what_happens_after_a_check_counts_too(pytester):
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.episem_flaky(faults="request-lost")
+        def test_it(episem_flaky):
+            charge = episem_flaky(lambda invoice: "paid")
+            with pytest.raises(TimeoutError):
+                charge("INV-7")
+            episem_flaky.check()
+            charge("INV-7")
+            charge("INV-7")
+        """
+    )
+    result = pytester.runpytest("-k", "test_it")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*took effect 2 times"])
