@@ -22,7 +22,7 @@ from pytest_episem.workflows.bank.load import WorkflowBank
 from pytest_episem.workflows.check import Judged
 from pytest_episem.workflows.controllers import controller_names
 from pytest_episem.workflows.explain import beliefs, recovery_steps, unmet_text
-from pytest_episem.workflows.live import Live, as_played
+from pytest_episem.workflows.live import Live, as_played, before
 from pytest_episem.workflows.refusal import action_text, action_words, fate_count, reason
 from pytest_episem.workflows.shield import admissible
 from pytest_episem.workflows.suite import WORKFLOWS
@@ -52,7 +52,7 @@ def embed_cases(runs: Named, banks: Iterable[WorkflowBank]) -> Embedded:
             model = models[digest, name]
             block = blocks[index.add(number, case, judged)]
             if model is not None:
-                block["template"].setdefault(digest, knowledge(model))
+                block["template"].setdefault(_known_as(summary), knowledge(_at_start(model, summary)))
             block["cases"].setdefault(str(number), []).append(_case(judged, model))
     heads = [{"name": name, **_head(summary)} for name, summary in runs]
     return Embedded(pack(index.document(heads)), [pack(block) for block in blocks], index.count)
@@ -65,10 +65,21 @@ def _head(summary: WorkflowSummary) -> dict[str, Any]:
     options = WORKFLOWS.rerun_options(next(iter(summary.cases.values())).trial.condition) if summary.cases else []
     again = ["pytest", *options, *(f"--episem-bank={bank}" for bank in banks), f"--episem-{flag}={agent}"]
     return {
-        "bank": about["bank"]["hash"],
+        "bank": _known_as(summary),
         "show": bank_options(banks),
         "rerun": shlex.join(again),
     }
+
+
+def _known_as(summary: WorkflowSummary) -> str:
+    """What a run's agents were told of a template: that of its bank, and of its form."""
+    digest = str(summary.run["bank"]["hash"])
+    return f"{digest}/live" if summary.run["form"] == "live" else digest
+
+
+def _at_start(model: Model, summary: WorkflowSummary) -> Model:
+    """The support as it was before the trouble, where that came live."""
+    return before(model) if summary.run["form"] == "live" else model
 
 
 def _model(bank: WorkflowBank | None, template: str) -> Model | None:

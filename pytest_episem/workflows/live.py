@@ -81,6 +81,11 @@ def before_trouble(template: Template) -> Template:
     return replace(template, history=history, start=coming[0].sent)
 
 
+def before(model: Model) -> Model:
+    """Return the support of a workflow as it stood before its trouble."""
+    return _model(model, before_trouble(model.template))
+
+
 def as_played(model: Model, live: Live | None) -> Model:
     """Return the model of what an agent really met: of a case that was played live, of the history it wrote itself."""
     return model if live is None else _model(model, replace(model.template, history=live.history, start=live.start))

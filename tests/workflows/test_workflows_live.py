@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
+import zlib
 from dataclasses import replace
 
 import pytest
+from workflow_runs import header, run
 
 from pytest_episem.episode import Call, Episode
+from pytest_episem.report.workflow_cases import embed_cases
+from pytest_episem.runs.run import BankId
 from pytest_episem.workflows.actions import Attempt, Batch, Compensate, Finish, HandOff, Query, Stop, Wait
 from pytest_episem.workflows.adjudicator import disagreements
-from pytest_episem.workflows.check import refutations
+from pytest_episem.workflows.check import judge, refutations
 from pytest_episem.workflows.live import LiveEpisode, as_played, before_trouble, troubles
 from pytest_episem.workflows.scripts import SCRIPTS
 from pytest_episem.workflows.shield import offered
 from pytest_episem.workflows.suite import WORKFLOWS
+from pytest_episem.workflows.summary import summarize_workflows
 from pytest_episem.workflows.trial import Case, Trial
 
 CHAIN = "finance/billing-chain"
@@ -185,3 +192,25 @@ def test_it_begins_where_the_trouble_did(bank):
     template = before_trouble(bank.task("commerce/stock-diamond").template)
     assert (template.start, [past.id for past in template.requests]) == (0, ["s1"])
     assert [past.id for past in troubles(bank.task("commerce/stock-diamond").template)] == ["l1", "p1"]
+
+
+def test_the_page_tells_what_stood_before_the_trouble_and_every_call(bank):
+    condition = Case(CHAIN, "landed", shield=False, form="live")
+    episode = Episode(WORKFLOWS.start(bank.task(CHAIN), condition), WORKFLOWS.turn_limit)
+    SCRIPTS["retry"](episode)
+    about = header("mine", [condition.path], form="live", shield=False, bank=BankId.of(bank))
+    played = run([Trial(condition, outcome=episode.outcome())], about)
+    summary = summarize_workflows(played, judge(played, [bank]))
+    assert summary.refuted == {}
+    place = list(summary.templates).index(CHAIN)
+    block = json.loads(zlib.decompress(base64.b64decode(embed_cases([("mine", summary)], [bank]).blocks[place])))
+    (known,) = block["template"].values()
+    assert [entry["text"] for entry in known["history"]] == ["invoice(INV-7), key inv-7: settled at 0"]
+    (case,) = block["cases"]["0"]
+    assert [(step["text"], step["answer"]) for step in case["steps"]] == [
+        ("attempt charge, key charge-r1", "timeout"),
+        ("charge(INV-7), new key", "settled at 1"),
+        ("receipt(INV-7), new key", "settled at 1"),
+        ("finish completed", ""),
+    ]
+    assert case["truth"] == ["charge-r1: effect at t0", "new requests, cards.charge: effect at once"]
