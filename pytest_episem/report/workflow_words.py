@@ -64,6 +64,14 @@ def case_command(summary: WorkflowSummary, case: str) -> str:
     return show_command(template, name, words.banks_of(summary.run["bank"]["name"]))
 
 
+def as_played(run: Mapping[str, Any]) -> str:
+    """Return an agent's name with what was unusual in how a run was played: ``gpt-x, told evidence, trouble live``."""
+    parts = [str(run["agent"])]
+    parts += [f"told {run['guidance']}"] if run["guidance"] != "none" else []
+    parts += ["trouble live"] if run["form"] == "live" else []
+    return ", ".join([*parts, *([] if run["shield"] else ["shield off"])])
+
+
 def case_word(run: Mapping[str, Any]) -> str:
     """Return what one case of a run is called, from what ``run.json`` says of the suite."""
     return "world" if run["cases"] == "worlds" else "named case"

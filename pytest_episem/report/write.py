@@ -18,6 +18,7 @@ from pytest_episem.report.examples import failures
 from pytest_episem.report.markdown import markdown
 from pytest_episem.report.tables import GateLine, Table, gates_table, tables
 from pytest_episem.report.workflow_tables import cases, workflow_tables
+from pytest_episem.report.workflow_words import as_played
 from pytest_episem.runs.run import RunHeader
 from pytest_episem.runs.run_dir import Run, open_run
 from pytest_episem.runs.whole import write_whole
@@ -163,7 +164,12 @@ class Numbers:
     def workflows(self) -> list[tuple[str, WorkflowSummary]]:
         """Those of the workflow suite."""
         found = [one.workflows for one in self.runs if one.workflows is not None]
-        return list(zip(words.labels([{**summary.run, "model": None} for summary in found]), found, strict=True))
+        agents = [str(summary.run["agent"]) for summary in found]
+        named = [
+            {**summary.run, "model": None, "agent": agent if agents.count(agent) == 1 else as_played(summary.run)}
+            for agent, summary in zip(agents, found, strict=True)
+        ]
+        return list(zip(words.labels(named), found, strict=True))
 
     def document(self) -> dict[str, Any]:
         """Return the content of ``report.json``."""
