@@ -88,3 +88,52 @@ def test_a_program_plays_over_mcp(bank, models):
     assert [(step.action.kind, step.refused is None) for step in found.trajectory.steps] == [
         ("query", True), ("attempt", False), ("attempt", True), ("finish", True),
     ]  # fmt: skip
+
+
+def live(bank: WorkflowBank, models: dict[str, Model], name: str) -> Episode:
+    model = models[CHAIN]
+    number = case_number(model, bank.workflow(CHAIN), name)
+    return Episode(Recovery(model, number, live=True, guidance="advice"), CALL_LIMIT)
+
+
+def does_as_told(view: Any) -> str:
+    told = view.call("cards_charge", CHARGE)
+    assert told["answer"] == "timeout"
+    while "tool" in told.get("advice", {}):
+        told = view.call(told["advice"]["tool"], told["advice"]["arguments"])
+    return "Done."
+
+
+@pytest.mark.parametrize("name", ["landed", "lost"])
+def test_a_function_meets_trouble_in_its_own_call_and_does_as_it_is_told(bank, models, name):
+    episode = live(bank, models, name)
+    asyncio.run(as_agent(does_as_told).play(episode))
+    found = episode.outcome()
+    assert (found.trajectory.verdict.terminal, found.live.met, found.faults, found.refused) == (
+        "completed",
+        ("c1",),
+        (),
+        0,
+    )
+
+
+def test_a_program_meets_it_over_mcp(bank, models):
+    episode = live(bank, models, "landed")
+
+    async def play() -> None:
+        async with Client(episode_server(episode)) as client:
+
+            async def use(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+                return json.loads((await client.call_tool(name, arguments)).content[0].text)
+
+            told = await use("cards_charge", CHARGE)
+            assert (told["answer"], told["advice"]["tool"]) == ("timeout", "cards_charge_status")
+            told = await use(told["advice"]["tool"], told["advice"]["arguments"])
+            assert (told["answer"], told["advice"]["tool"]) == ("charge-r1 settled at 0", "mail_receipt")
+            told = await use(told["advice"]["tool"], told["advice"]["arguments"])
+            assert told["advice"]["tool"] == "finish"
+            await use("finish", {"claim": "completed"})
+
+    asyncio.run(play())
+    found = episode.outcome()
+    assert (found.trajectory.verdict.terminal, found.live.met, found.faults) == ("completed", ("c1",), ())
