@@ -34,6 +34,8 @@ from pytest_episem.workflows.verdict import Trajectory
 from pytest_episem.workflows.world import Fate, World
 
 Entry = PastRequest | PastQuery
+KEPT = 64
+"""How many supports of histories that agents wrote are kept for a workflow: each may choose keys of its own."""
 LIMIT = 50_000
 """How many combinations may be enumerated for a history that an agent wrote."""
 
@@ -94,11 +96,13 @@ def as_played(model: Model, live: Live | None) -> Model:
 def _model(base: Model, template: Template) -> Model:
     if template == base.template:
         return base
-    key = ("live", template.start, template.history)
-    if key not in base.plans:
-        base.plans[key] = Model(template, LIMIT)
-    found: Model = base.plans[key]
-    return found
+    kept: dict[object, Model] = base.plans.setdefault("live", {})
+    key = (template.start, template.history)
+    if key not in kept:
+        while len(kept) >= KEPT:
+            del kept[next(iter(kept))]
+        kept[key] = Model(template, LIMIT)
+    return kept[key]
 
 
 class LiveEpisode:

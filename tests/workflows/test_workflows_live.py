@@ -17,11 +17,12 @@ from pytest_episem.runs.run import BankId
 from pytest_episem.workflows.actions import Attempt, Batch, Compensate, Finish, HandOff, Query, Stop, Wait
 from pytest_episem.workflows.adjudicator import disagreements
 from pytest_episem.workflows.check import judge, refutations
-from pytest_episem.workflows.live import LiveEpisode, as_played, before_trouble, troubles
+from pytest_episem.workflows.live import KEPT, LiveEpisode, as_played, before_trouble, troubles
 from pytest_episem.workflows.scripts import SCRIPTS
 from pytest_episem.workflows.shield import offered
 from pytest_episem.workflows.suite import WORKFLOWS
 from pytest_episem.workflows.summary import summarize_workflows
+from pytest_episem.workflows.support import Model
 from pytest_episem.workflows.trial import Case, Trial
 
 CHAIN = "finance/billing-chain"
@@ -214,3 +215,12 @@ def test_the_page_tells_what_stood_before_the_trouble_and_every_call(bank):
         ("finish completed", ""),
     ]
     assert case["truth"] == ["charge-r1: effect at t0", "new requests, cards.charge: effect at once"]
+
+
+def test_what_agents_write_is_not_kept_without_end(bank):
+    """An agent that takes new keys every time makes new histories every time."""
+    model = Model(bank.task(CHAIN).template)
+    for number in range(KEPT + 20):
+        live = LiveEpisode(model, number % len(model.worlds))
+        assert live.propose(Attempt("charge", f"key-{number}")).answer == "timeout"
+    assert len(model.plans["live"]) == KEPT
