@@ -26,7 +26,7 @@ from pytest_episem import cli
 from pytest_episem.evidence.metrics import summary
 from pytest_episem.evidence.record import EvidenceRecord, OutcomeRecord
 from pytest_episem.evidence.validate import CODES
-from pytest_episem.plugin import MARKERS, fixtures, hookspecs
+from pytest_episem.plugin import MARKERS, OWN_MARKERS, fixtures, hookspecs
 from pytest_episem.plugin.options import OPTIONS, Option
 from pytest_episem.runs import record, run
 from pytest_episem.suite import suites
@@ -207,6 +207,8 @@ def options_page() -> str:
         table(head, map(_option, gates)),
         "## Markers\n\nFor `-m`; every item of the suite has them.",
         table(("marker", "meaning"), (_marker(line) for line in MARKERS)),
+        "One is for tests of your own, see [Your own tools under faults](../flaky.md).",
+        table(("marker", "meaning"), (_marker(line) for line in OWN_MARKERS)),
     )
 
 
@@ -235,6 +237,8 @@ def fixtures_page() -> str:
         "`episem_run` with it, or `episem_rollout` is parametrized over every condition and takes the shipped suite's "
         "place.",
         table(("fixture", "scope", "needs", "gives"), rows),
+        "`episem_flaky` stands by itself: it has to do with no suite, and makes no record. Its page: "
+        "[Your own tools under faults](../flaky.md).",
         "An override of `episem_agent` returns a function of the episode, see "
         "[Testing your own agent](../agents.md). One with a wider scope than `function` is shared by all rollouts of "
         "a process, several at a time; with the scope `function` each item gets its own, one rollout at a time.",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_episem.evidence.condition import Condition
     from pytest_episem.evidence.metrics.summary import Summary, summarize
     from pytest_episem.evidence.trial import Outcome, Trial
+    from pytest_episem.flaky import Effect, FlakyError, FlakyFailure, FlakyTools
     from pytest_episem.report.tables import Column, Table
     from pytest_episem.report.write import write_reports
     from pytest_episem.runs.record import trial_from_json
@@ -94,6 +95,12 @@ PUBLIC: dict[str, dict[str, str]] = {
         "Finish": "workflows.actions",
         "Stop": "workflows.actions",
     },
+    "Your own tools under faults": {
+        "FlakyTools": "flaky",
+        "Effect": "flaky",
+        "FlakyFailure": "flaky",
+        "FlakyError": "flaky",
+    },
     "Errors": {"EpisemError": "errors", "UnknownName": "errors"},
 }
 """The public names by what they are for, and the module that each comes from."""
@@ -111,10 +118,14 @@ __all__ = [
     "Compensate",
     "Condition",
     "Controller",
+    "Effect",
     "EpisemError",
     "EpisodeView",
     "Estimate",
     "Finish",
+    "FlakyError",
+    "FlakyFailure",
+    "FlakyTools",
     "Gates",
     "HandOff",
     "InfrastructureError",

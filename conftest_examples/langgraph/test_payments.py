@@ -27,8 +27,8 @@ def mail_receipt(id: str) -> dict:
 @pytest.mark.episem_flaky(faults=["answer-lost", "request-lost"])
 def test_pays_once(episem_flaky):
     PAID.clear()
-    charge = episem_flaky(cards_charge, intent=["id"], error=lambda: ToolException('{"answer": "timeout"}'))
-    own = (charge, cards_charge_status, mail_receipt)
+    charge = episem_flaky(cards_charge, intent=["id"], error=ToolException('{"answer": "timeout"}'))
+    own = (charge, episem_flaky(cards_charge_status, reads=True), mail_receipt)
     tools = [StructuredTool.from_function(tool, handle_tool_error=True) for tool in own]
     create_agent("openai:gpt-5-mini", tools).invoke({"messages": [{"role": "user", "content": REQUEST}]})
-    episem_flaky.check(done=True)
+    episem_flaky.check("done")

@@ -1,6 +1,7 @@
-"""People's own tools under faults: a call whose answer is lost, late or wrong, and a ledger of what really happened."""
+"""People's own tools under faults: does an agent whose payment timed out pay twice, give up, or find out?"""
 
-from pytest_episem.flaky.faults import DEFAULT, FAULTS
+from pytest_episem.flaky.faults import FAULTS, FlakyError, FlakyFailure, choose
+from pytest_episem.flaky.ledger import Effect
 from pytest_episem.flaky.tools import FlakyTools
 
-__all__ = ["DEFAULT", "FAULTS", "FlakyTools"]
+__all__ = ["FAULTS", "Effect", "FlakyError", "FlakyFailure", "FlakyTools", "choose"]

@@ -1,101 +1,92 @@
-"""What really happened: every call, its answer and its effects, in order."""
+"""What was called, and what really happened."""
 
 from __future__ import annotations
 
-import copy
-import textwrap
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_episem.text import escaped
-
-WIDTH = 100
+from pytest_episem.flaky.values import same, shown, shown_arguments
 
 
-@dataclass(slots=True)
-class Made:
-    """One call of a wrapped tool.
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something that a wrapped tool really did.
 
-    Attributes:
-        tool: the tool's name.
-        arguments: by name, as they were when the call was made.
-        intent: those that say what is wanted: two calls that agree in them want one thing.
-        answer: what came back, in words.
-        effects: the numbers of its effects, counted over all tools.
+    ``number`` counts the test's effects from 1, in the order in which they happened; ``tool`` is the tool's name,
+    ``arguments`` what it was given, copied, by name; ``call`` is the number of the call that it came of, and ``how``
+    is ``""``, ``"late"`` or ``"second delivery"``.
     """
 
+    number: int
     tool: str
     arguments: Mapping[str, Any]
-    intent: tuple[str, str]
-    answer: str = ""
-    effects: list[int] = field(default_factory=list)
+    call: int
+    how: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Intent:
+    """What somebody wants to have happened once: a tool, and what tells one wish from another."""
+
+    tool: str
+    parts: Any
+    effects: list[Effect] = field(default_factory=list)
+    unknown: int = 0
+    """Calls that were broken off: whether they had an effect nobody knows."""
+
+    @property
+    def words(self) -> str:
+        what = shown_arguments(self.parts) if isinstance(self.parts, dict) else shown(self.parts)
+        return f"{self.tool}({what})"
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call of a wrapped tool: its number, its arguments as they were, and what came of it, in words."""
+
+    number: int
+    tool: str
+    arguments: dict[str, Any]
+    words: str
+    key: Any = None
+    intent: Intent | None = None
+    struck: bool = False
+    running: bool = True
+    came: list[str] = field(default_factory=list)
 
 
 class Ledger:
-    """Calls in the order in which they were made."""
+    """Every call, intent and effect of a test, in order. What holds ``lock`` sees it between two changes."""
 
     def __init__(self) -> None:
-        self.calls: list[Made] = []
-        self._effects = 0
+        self.lock = threading.RLock()
+        self.calls: list[Call] = []
+        self.intents: list[Intent] = []
+        self.effects: list[Effect] = []
+        self.problems: list[str] = []
+        """Why there can be no verdict."""
 
-    def enter(self, tool: str, arguments: Mapping[str, Any], wanted: Mapping[str, Any]) -> Made:
-        """Write a call down and return its entry."""
-        made = Made(tool, _copied(arguments), (tool, _words(wanted)))
-        self.calls.append(made)
-        return made
+    def problem(self, words: str) -> None:
+        """Note that there can be no verdict, and why."""
+        with self.lock:
+            if words not in self.problems:
+                self.problems.append(words)
 
-    def effect(self, made: Made) -> None:
-        """Write down that a call took effect."""
-        self._effects += 1
-        made.effects.append(self._effects)
+    def intent(self, tool: str, parts: Any) -> Intent:
+        """Return the intent of these parts, the one of earlier calls where they mean the same."""
+        for known in self.intents:
+            if known.tool == tool and same(known.parts, parts):
+                return known
+        self.intents.append(Intent(tool, parts))
+        return self.intents[-1]
 
-    def effects(self) -> dict[tuple[str, str], int]:
-        """Return how often each thing that was wanted took effect, also those that never did."""
-        found: dict[tuple[str, str], int] = {}
-        for made in self.calls:
-            found[made.intent] = found.get(made.intent, 0) + len(made.effects)
-        return found
-
-    def lines(self) -> list[str]:
-        """Return the calls in words, each with its answer and its effects."""
-        found: list[str] = []
-        for number, made in enumerate(self.calls, 1):
-            effects = f"effect {' and '.join(map(str, made.effects))}" if made.effects else "no effect"
-            text = f"{number}. {made.tool}({_words(made.arguments)}): {effects}; answered {made.answer or 'nothing'}"
-            found += textwrap.wrap(escaped(text), WIDTH, subsequent_indent="   ", break_long_words=True)
-        return found
-
-
-def intent_text(intent: tuple[str, str]) -> str:
-    """Return what is wanted as a call: ``charge(invoice='INV-7')``."""
-    return escaped(f"{intent[0]}({intent[1]})")
-
-
-def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as they are now; what cannot be copied is kept as its words."""
-    found = {}
-    for name, value in arguments.items():
-        try:
-            found[name] = copy.deepcopy(value)
-        except Exception:
-            found[name] = shown(value)
-    return found
-
-
-def _words(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
-
-
-def shown(value: Any, length: int = 200) -> str:
-    """Return a value in at most so many characters; its own ``repr`` may fail."""
-    try:
-        text = repr(value)
-    except Exception as fault:
-        text = f"<{type(value).__name__} whose repr raised {type(fault).__name__}>"
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def listed(lines: Sequence[str]) -> str:
-    """Return lines as an indented block."""
-    return "\n".join(f"  {line}" for line in lines)
+    def happened(self, call: Call, how: str) -> Effect:
+        """Note that ``call`` had an effect."""
+        with self.lock:
+            effect = Effect(len(self.effects) + 1, call.tool, call.arguments, call.number, how)
+            self.effects.append(effect)
+            if call.intent is not None:
+                call.intent.effects.append(effect)
+            return effect

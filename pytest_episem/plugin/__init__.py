@@ -49,7 +49,11 @@ MARKERS = (
     "episem_setting(name): its setting, full, se or re",
     "episem_mask(role): the role of the hidden atoms: none, critical or irrelevant",
     "episem_workflow(name): its workflow, in the workflow suite",
-    "episem_flaky(faults, call): which faults strike which call of the tools that a test wraps",
+)
+OWN_MARKERS = (
+    "episem_flaky(*faults, call=1, late_after=1, unreached_ok=False): the faults that a test with the fixture of this "
+    "name meets, all by default; which call of each tool they strike; after how many more calls a late effect arrives, "
+    "None for the end of the test; whether a fault that was never reached is right",
 )
 
 
@@ -67,7 +71,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for marker in MARKERS:
+    for marker in (*MARKERS, *OWN_MARKERS):
         config.addinivalue_line("markers", marker)
     if gates_set(config, of_chosen=False) and not hasattr(config, "workerinput"):
         from pytest_episem.plugin.gate_notice import NotEvaluated
@@ -83,18 +87,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
         parametrize(metafunc, get_face(metafunc.config).choices)
     if "episem_flaky" in metafunc.fixturenames:
-        from pytest_episem.plugin import flaky
+        from pytest_episem.plugin.flaky import parametrize as parametrize_flaky
 
-        flaky.parametrize(metafunc)
+        parametrize_flaky(metafunc)
+    elif any(mark.name == "episem_flaky" for mark in metafunc.definition.own_markers):
+        from pytest_episem.plugin.flaky import refuse_marker
 
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
-    if "episem_flaky" not in pyfuncitem.fixturenames:
-        return (yield)
-    from pytest_episem.plugin.flaky import judged
-
-    return (yield from judged(pyfuncitem))
+        refuse_marker(metafunc)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -60,11 +60,10 @@ def episem_oracle(request: pytest.FixtureRequest) -> Oracle:
 
 @pytest.fixture
 def episem_flaky(request: pytest.FixtureRequest) -> FlakyTools:
-    """Wraps your own tools and lets one fault strike one of their calls: an item a fault, without bank or model."""
-    from pytest_episem.flaky import FlakyTools
+    """``episem_flaky(tool)`` wraps a tool of your own for this item's fault; no model and no option is needed."""
+    from pytest_episem.plugin.flaky import tools_of
 
-    fault, call = request.param
-    return FlakyTools(fault, call)
+    return tools_of(request)
 
 
 def _face(request: pytest.FixtureRequest) -> Face:

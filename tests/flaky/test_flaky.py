@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 TEAM = '''
@@ -99,9 +97,9 @@ KEYED = ', key="idempotency_key", success={"status": "paid"}'
         # Only what had no effect may be sent again blindly; what is delivered twice has two effects without a key.
         ("retries", {"request-lost", "false-success"}),
         # A look shows what is there, not what is on its way.
-        ("looks_first", {"answer-lost", "request-lost", "false-failure", "key-forgotten", "false-success"}),
-        # At most one: who gives up never pays twice.
-        ("gives_up", {"answer-lost", "request-lost", "effect-late", "false-failure", "key-forgotten", "false-success"}),
+        ("looks_first", {"answer-lost", "request-lost", "false-failure", "false-success"}),
+        # At most one: who gives up never pays twice. Without a key sent there is none to forget.
+        ("gives_up", {"answer-lost", "request-lost", "effect-late", "false-failure", "false-success"}),
         # A key makes every repeat harmless, as long as it is remembered.
         (
             "same_key",
@@ -116,103 +114,22 @@ def test_each_fault_is_an_item_with_the_ending_worked_out_by_hand(pytester, agen
     assert {fault for fault, word in found.items() if word == "PASSED"} == passes
 
 
-def test_by_default_the_faults_that_need_nothing_but_the_tool(pytester):
-    team(pytester, "looks_first")
-    assert list(outcomes(pytester.runpytest("-v"))) == [
-        "answer-lost",
-        "request-lost",
-        "effect-late",
-        "delivered-twice",
-        "false-failure",
-    ]
-
-
-def test_the_failure_says_what_happened_in_order(pytester):
-    team(pytester, "retries")
-    result = pytester.runpytest("-k", "answer-lost")
-    result.assert_outcomes(failed=1)
-    at = result.outlines.index("charge(invoice='INV-7', eur=120, idempotency_key=None) took effect 2 times")
-    assert result.outlines[at + 1 : at + 6] == [
-        "fault answer-lost, call 1: it took effect, and its answer was lost",
-        "  1. charge(invoice='INV-7', eur=120, idempotency_key=None): effect 1; answered TimeoutError: no",
-        "     answer from charge in time",
-        "  2. charge(invoice='INV-7', eur=120, idempotency_key=None): effect 2; answered {'status': 'paid',",
-        "     'invoice': 'INV-7'}",
-    ]
-    assert "tools.py" not in result.stdout.str()
-
-
 def test_a_check_in_the_test_fails_there(pytester):
     team(pytester, "retries", check="episem_flaky.check()")
     result = pytester.runpytest("-k", "answer-lost")
-    result.stdout.fnmatch_lines([">*episem_flaky.check()", "E*took effect 2 times"])
+    result.stdout.fnmatch_lines(["charge happened twice for one intent, under answer-lost"])
     assert "tools.py" not in result.stdout.str()
 
 
 def test_who_asks_for_done_gets_it(pytester):
-    team(pytester, "gives_up", check="episem_flaky.check(done=True)")
+    team(pytester, "gives_up", check='episem_flaky.check("done")')
     found = outcomes(pytester.runpytest("-v"))
     assert {fault for fault, word in found.items() if word == "PASSED"} == {
+        "no-fault",
         "answer-lost",
         "effect-late",
         "false-failure",
     }
-
-
-@pytest.mark.parametrize(
-    ("agent", "mark", "words"),
-    [
-        ("never", "", "*nothing was tested: answer-lost was to strike call 1, and no calls were made*"),
-        (
-            "gives_up",
-            "@pytest.mark.episem_flaky(call=2)",
-            "*was to strike call 2, and 1 call was made*",
-        ),
-    ],
-)
-def test_a_fault_that_never_struck_is_no_pass(pytester, agent, mark, words):
-    team(pytester, agent, mark)
-    result = pytester.runpytest("-k", "answer-lost")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([words])
-
-
-def test_a_test_that_wraps_nothing_is_no_pass(pytester):
-    pytester.makepyfile("def test_it(episem_flaky): pass")
-    result = pytester.runpytest("-k", "answer-lost")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*nothing was tested: no tool was wrapped with episem_flaky(tool)"])
-
-
-@pytest.mark.parametrize(
-    ("mark", "words"),
-    [
-        ('faults=["answer-lots"]', "*unknown fault 'answer-lots'; did you mean 'answer-lost'?*"),
-        ("faults=[]", "*name at least one fault*"),
-        ('faults=["answer-lost", "answer-lost"]', "*each once*"),
-        ("call=0", "*call must be a number from 1, not 0*"),
-        ('fault="answer-lost"', "*it takes faults=*"),
-    ],
-)
-def test_a_mark_that_says_nothing_sensible_is_one_line(pytester, mark, words):
-    team(pytester, "retries", f"@pytest.mark.episem_flaky({mark})")
-    result = pytester.runpytest()
-    result.stdout.fnmatch_lines([words])
-    assert "Traceback" not in result.stdout.str() + result.stderr.str()
-    result.assert_outcomes(errors=1)
-
-
-@pytest.mark.parametrize(
-    ("wrap", "words"),
-    [
-        (', key="idempotencykey"', "*charge has no argument 'idempotencykey'; did you mean 'idempotency_key'?*"),
-        (', intent=["invoce"]', "*charge has no argument 'invoce'; did you mean 'invoice'?*"),
-    ],
-)
-def test_an_argument_that_there_is_not_is_named(pytester, wrap, words):
-    team(pytester, "retries", wrap=wrap)
-    result = pytester.runpytest("-k", "answer-lost")
-    result.stdout.fnmatch_lines([words])
 
 
 def test_what_is_wanted_can_be_named(pytester):
@@ -236,7 +153,9 @@ def test_what_is_wanted_can_be_named(pytester):
     )
     result = pytester.runpytest("-v")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*charge(invoice='INV-7') took effect 2 times"])
+    result.stdout.fnmatch_lines(
+        ["charge happened twice for one intent, under request-lost", "intent   charge(invoice='INV-7')"]
+    )
 
 
 def test_async_tools_threads_and_tasks(pytester):
@@ -258,14 +177,15 @@ def test_async_tools_threads_and_tasks(pytester):
             assert str(inspect.signature(pay)) == "(invoice: str, key: str = '') -> str"
 
             async def agent():
-                with pytest.raises(TimeoutError, match="no answer from charge in time"):
+                with pytest.raises(TimeoutError, match="no answer from charge"):
                     await pay("A", key="a")
                 found = await asyncio.gather(*(pay(name, key=name) for name in "BCDEF"))
                 assert found == [f"paid {name}" for name in "BCDEF"]
                 assert await pay("A", key="a") == "paid A"
 
             asyncio.run(agent())
-            assert len(episem_flaky.ledger.calls) == 7
+            assert [effect.arguments["invoice"] for effect in episem_flaky.effects()].count("A") == 1
+            assert len(episem_flaky.effects(pay)) == 6
 
         @pytest.mark.episem_flaky(faults="answer-lost")
         def test_threads(episem_flaky):
@@ -280,7 +200,7 @@ def test_async_tools_threads_and_tasks(pytester):
             [thread.start() for thread in threads]
             [thread.join() for thread in threads]
             assert sorted(seen) == list(range(50))
-            assert sum(len(call.effects) for call in episem_flaky.ledger.calls) == 50
+            assert len(episem_flaky.effects()) == 50
         """
     )
     pytester.runpytest().assert_outcomes(passed=3)
@@ -300,15 +220,15 @@ def test_what_a_tool_raises_comes_through_and_is_no_effect(pytester):
                 raise Declined("no money")
             return "paid"
 
-        @pytest.mark.episem_flaky(faults="answer-lost", call=2)
+        @pytest.mark.episem_flaky(faults="answer-lost")
         def test_it(episem_flaky):
-            pay = episem_flaky(functools.partial(charge, "ours"), error=lambda: ConnectionError("gone"))
+            pay = episem_flaky(functools.partial(charge, "ours"), error=lambda given: ConnectionError("gone"))
             assert pay.__name__ == "charge"
             with pytest.raises(Declined, match="no money"):
                 pay("bad")
             with pytest.raises(ConnectionError, match="gone"):
                 pay("good")
-            assert [call.effects for call in episem_flaky.ledger.calls] == [[], [1]]
+            assert [effect.call for effect in episem_flaky.effects()] == [2]
         """
     )
     pytester.runpytest().assert_outcomes(passed=1)
@@ -329,7 +249,7 @@ def test_wrong_answers_are_those_that_the_team_gives(pytester):
         def test_it(episem_flaky, request):
             paid.clear()
             pay = episem_flaky(
-                charge, failure={"status": "declined"}, success=lambda invoice: {"status": "paid", "of": invoice}
+                charge, failure={"status": "declined"}, success=lambda given: {"status": "paid", "of": given["invoice"]}
             )
             told = pay("INV-7")
             if "false-failure" in request.node.name:
@@ -341,26 +261,11 @@ def test_wrong_answers_are_those_that_the_team_gives(pytester):
     pytester.runpytest().assert_outcomes(passed=2)
 
 
-def test_false_success_needs_an_answer(pytester):
-    team(pytester, "retries", '@pytest.mark.episem_flaky(faults="false-success")')
-    pytester.runpytest().stdout.fnmatch_lines(["*false-success needs an answer of charge that worked*success=*"])
-
-
-@pytest.mark.slow
-def test_it_needs_no_agent_leaves_no_record_and_runs_on_workers(pytester):
-    team(pytester, "looks_first", '@pytest.mark.episem_flaky(faults=["answer-lost", "request-lost"])')
-    result = pytester.run(sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=2)
-    assert not (pytester.path / ".episem").exists()
-    assert "episem/" not in result.stdout.str()
-    assert not any("= episem =" in line for line in result.outlines)
-
-
 def test_a_test_that_fails_by_itself_shows_its_own_fault(pytester):
     team(pytester, "gives_up", check="assert 1 == 2")
     result = pytester.runpytest("-k", "answer-lost")
     result.stdout.fnmatch_lines(["E*assert 1 == 2"])
-    assert "nothing was tested" not in result.stdout.str()
+    assert "no verdict" not in result.stdout.str()
 
 
 def test_what_happens_after_a_check_counts_too(pytester):
@@ -370,7 +275,7 @@ def test_what_happens_after_a_check_counts_too(pytester):
 
         @pytest.mark.episem_flaky(faults="request-lost")
         def test_it(episem_flaky):
-            charge = episem_flaky(lambda invoice: "paid")
+            charge = episem_flaky(lambda invoice: "paid", name="charge")
             with pytest.raises(TimeoutError):
                 charge("INV-7")
             episem_flaky.check()
@@ -380,4 +285,4 @@ def test_what_happens_after_a_check_counts_too(pytester):
     )
     result = pytester.runpytest("-k", "test_it")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*took effect 2 times"])
+    result.stdout.fnmatch_lines(["charge happened twice for one intent, under request-lost"])
