@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_episem.flaky.values import same, shown, shown_arguments
+from pytest_episem.errors import worded
+from pytest_episem.flaky.values import shown, shown_arguments
+from pytest_episem.text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Call:
     key: Any = None
     intent: Intent | None = None
     struck: bool = False
+    refused: bool = False
+    """The tool itself had no effect, and said so."""
     running: bool = True
     came: list[str] = field(default_factory=list)
 
@@ -77,8 +81,14 @@ class Ledger:
     def intent(self, tool: str, parts: Any) -> Intent:
         """Return the intent of these parts, the one of earlier calls where they mean the same."""
         for known in self.intents:
-            if known.tool == tool and same(known.parts, parts):
-                return known
+            try:
+                if known.tool == tool and (known.parts is parts or known.parts == parts):
+                    return known
+            except Exception as error:
+                self.problem(
+                    f"{tool}: whether two calls mean the same cannot be told: {printable(worded(error))}; name what "
+                    'tells it: intent=("…",)'
+                )
         self.intents.append(Intent(tool, parts))
         return self.intents[-1]
 

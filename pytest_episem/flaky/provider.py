@@ -12,7 +12,7 @@ from pytest_episem.flaky.faults import NO_FAULT, WITHOUT_EFFECT
 from pytest_episem.flaky.ledger import Call, Ledger
 from pytest_episem.flaky.steps import Do, Outcome, Script, Wait
 from pytest_episem.flaky.tool import NOT_GIVEN, Tool
-from pytest_episem.flaky.values import copied, shown, shown_arguments
+from pytest_episem.flaky.values import as_sent, copied, shown, shown_arguments
 from pytest_episem.text import printable
 
 
@@ -102,7 +102,7 @@ class Provider:
             answer = yield from self._deliver(tool, call, args, kwargs)
             call.came.append(_words(answer))
             return answer
-        again = copied(args), copied(kwargs)
+        again = as_sent(args), as_sent(kwargs)
         if self.fault in WITHOUT_EFFECT:
             call.came.append("nothing happened")
             return self._told(tool, call)
@@ -178,6 +178,7 @@ class Provider:
             if not isinstance(answer.error, Exception) and call.intent is not None:
                 call.intent.unknown += 1
                 call.came.append("broken off: whether it happened is not known")
+            call.refused = not how
             return False
         if hasattr(answer.value, "__await__"):
             self.ledger.problem(
@@ -186,6 +187,7 @@ class Provider:
             )
         if tool.happened is not None and not self._asked(tool, "happened", tool.happened, answer.value):
             call.came.append(f"{how}: it changed nothing" if how else "it changed nothing")
+            call.refused = not how
             return False
         effect = self.ledger.happened(call, how)
         tool.answer = copied(answer.value)

@@ -116,8 +116,9 @@ class FlakyTools:
         The test's end checks without a claim by itself.
 
         Args:
-            claim: what the agent reports: ``"done"``, which is so if everything that was called for happened exactly
-                once; ``"not done"``, if nothing of it happened; ``"not known"``, which always is, but without a fault.
+            claim: what the agent reports: ``"done"``, which is so if everything that was called for, and not refused by
+                the tool itself, happened exactly once; ``"not done"``, if nothing of it happened; ``"not known"``,
+                which always is, but without a fault.
 
         Raises:
             FlakyFailure: with a text that shows the fault, the calls and the effects.

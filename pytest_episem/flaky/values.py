@@ -7,7 +7,7 @@ import dataclasses
 import enum
 import reprlib
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pytest_episem.text import printable
@@ -16,14 +16,23 @@ _SINGLE = (type(None), type, enum.Enum, types.FunctionType, types.BuiltinFunctio
 """What is itself, and equal to nothing else."""
 
 
+def as_sent(value: Any) -> Any:
+    """Return lists, dicts and the like copied, to be sent once more. Any other object, a session or a context, is
+    itself: what is done to it must be seen."""
+    try:
+        if type(value) in (list, set, frozenset, tuple):
+            return type(value)(as_sent(item) for item in value)
+        if type(value) is dict:
+            return {key: as_sent(item) for key, item in value.items()}
+    except RecursionError:  # it holds itself
+        pass
+    return value
+
+
 def copied(value: Any) -> Any:
-    """Return plain data copied, all the way down. What else an argument holds, a session or a client, is itself."""
-    if type(value) in (list, set, frozenset, tuple):
-        return type(value)(copied(item) for item in value)
-    if type(value) is dict:
-        return {key: copied(item) for key, item in value.items()}
-    if not _is_record(value):
-        return value
+    """Return a value as it is now, to be written down: copied, as far as it is made of data alone."""
+    if incomparable(value):
+        return as_sent(value) if isinstance(value, dict | list | tuple) else value
     try:
         return copy.deepcopy(value)
     except Exception:
@@ -32,12 +41,20 @@ def copied(value: Any) -> Any:
 
 def incomparable(value: Any) -> str:
     """Return the name of a type within ``value`` whose objects nobody can tell to be the same; else ``""``."""
+    try:
+        return _incomparable(value)
+    except RecursionError:
+        return type(value).__name__
+
+
+def _incomparable(value: Any) -> str:
     if isinstance(value, dict):
-        return _first(incomparable(item) for item in value.values())
+        return _first(_incomparable(item) for item in value.values())
     if isinstance(value, list | tuple | set | frozenset):
-        return _first(incomparable(item) for item in value)
-    if _is_record(value):
-        return _first(incomparable(item) for item in _fields(value))
+        return _first(_incomparable(item) for item in value)
+    found = _first(_incomparable(getattr(value, name, None)) for name in _field_names(type(value), value))
+    if found:
+        return found
     if isinstance(value, _SINGLE) or getattr(type(value), "__eq__", None) is not object.__eq__:
         return ""
     return type(value).__name__
@@ -64,19 +81,13 @@ def shown_arguments(arguments: dict[str, Any]) -> str:
     return ", ".join(f"{printable(name)}={shown(value)}" for name, value in arguments.items())
 
 
-def _is_record(value: Any) -> bool:
-    kind = type(value)
-    return (
-        dataclasses.is_dataclass(kind)
-        or hasattr(kind, "model_fields")
-        or hasattr(kind, "__attrs_attrs__")
-        or isinstance(value, dict | list | set | frozenset | tuple)
-    )
-
-
-def _fields(value: Any) -> Iterator[Any]:
-    names = [field.name for field in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else vars(value)
-    yield from (getattr(value, name, None) for name in names)
+def _field_names(kind: Any, value: Any) -> list[str]:
+    """Return the names of the fields of a dataclass, a pydantic model or an attrs class; of no other."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    if hasattr(kind, "__attrs_attrs__"):
+        return [field.name for field in kind.__attrs_attrs__]
+    return list(vars(value)) if hasattr(kind, "model_fields") else []
 
 
 def _first(names: Iterable[str]) -> str:

@@ -79,18 +79,23 @@ def _why(fault: str, names: str, changing: Sequence[Tool]) -> str:
 
 
 def _judge_claim(fault: str, ledger: Ledger, claim: str) -> None:
-    if claim == "done" and not ledger.intents:
-        raise FlakyFailure(
-            failure("done was claimed, and nothing was called", None, fault, ledger, FAULTS[fault].advice)
-        )
-    for intent in ledger.intents:
-        if intent.unknown and claim != "not known":
+    wanted = [intent for intent in ledger.intents if not _refused(ledger, intent)]
+    if claim == "done" and not wanted:
+        head = f"done was claimed, and nothing {'happened' if ledger.intents else 'was called'}, under {fault}"
+        raise FlakyFailure(failure(head, None, fault, ledger, FAULTS[fault].advice))
+    for intent in wanted if claim != "not known" else ():
+        if intent.unknown:
             raise FlakyError(f"no verdict under {fault}: {intent.words} was broken off: whether it happened is unknown")
         happened = len(intent.effects) == 1
-        if happened if claim == "not done" else claim == "done" and not happened:
+        if happened != (claim == "done"):
             said = "happened" if happened else "did not happen"
             head = f"{claim} was claimed, and {intent.tool} {said}, under {fault}"
             raise FlakyFailure(failure(head, intent, fault, ledger, FAULTS[fault].advice))
     if claim == "not known" and fault == NO_FAULT and ledger.effects:
         head = "not known was claimed, and every call was answered, without a fault"
         raise FlakyFailure(failure(head, None, fault, ledger, "Whoever gets an answer can say what happened."))
+
+
+def _refused(ledger: Ledger, intent: Intent) -> bool:
+    """Whether the tool itself had no effect at each of its calls, and said so: the agent was told, and went on."""
+    return not intent.unknown and all(call.refused for call in ledger.calls if call.intent is intent)

@@ -40,6 +40,7 @@ ONE = ("-k", "pr-58217 and /safe-full")
 WORKFLOW = ("langgraph", "litellm_loop", "openai_agents", "pydantic_ai")
 """These also play a workflow whose trouble happens to their own call; the others are given the same tools."""
 OWN = "test_payments.py"
+RETRIES = "test_retries.py"
 LIVE = ("--episem-suite=workflows", "--episem-form=live", "--episem-shield=off", "-k", "billing-chain")
 
 
@@ -84,6 +85,9 @@ def example(name: str, model: ScriptedModel) -> str:
     for style in ("careful", "hasty") if (EXAMPLES / name / OWN).is_file() else ():
         with tempfile.TemporaryDirectory() as folder:
             check_own(run(name, python, Path(folder), f"{model.url}/{style}", test=OWN), style)
+    for looks in (True, False) if (EXAMPLES / name / RETRIES).is_file() else ():
+        with tempfile.TemporaryDirectory() as folder:
+            check_retries(run(name, python, Path(folder), f"{model.url}/hasty", test=RETRIES, looks=looks), looks)
     for style in () if name in NO_LIMIT else ("endless", "garbled"):
         with tempfile.TemporaryDirectory() as folder:
             check_unfinished(
@@ -123,10 +127,20 @@ def environment(name: str) -> Path:
 
 
 def run(
-    name: str, python: Path, folder: Path, url: str, *more: str, limit: str = "40", test: str = ""
+    name: str,
+    python: Path,
+    folder: Path,
+    url: str,
+    *more: str,
+    limit: str = "40",
+    test: str = "",
+    looks: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     """Copy the example into an empty folder and test it there, with every provider's address led to ``url``."""
     shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
+    if not looks:
+        text = (folder / test).read_text(encoding="utf-8")
+        (folder / test).write_text(text.replace("LOOK_FIRST = True", "LOOK_FIRST = False"), encoding="utf-8")
     kept = {key: value for key, value in os.environ.items() if not key.upper().endswith(("_API_KEY", "_PROXY"))}
     led = {
         "OPENAI_API_KEY": "sk-none-0123456789",
@@ -206,6 +220,17 @@ def check_own(done: subprocess.CompletedProcess[str], style: str) -> None:
     ]
     if ends != [style == "hasty"] * 2 or done.returncode != (style == "hasty"):
         raise Wrong(f"{style}, {OWN}: {done.stdout[-3000:]}")
+
+
+def check_retries(done: subprocess.CompletedProcess[str], looks: bool) -> None:
+    """A framework that tries again by itself pays twice where it had paid and was not told, unless the tool looks."""
+    twice = [
+        f"cards_charge happened twice for one intent, under {fault}" in done.stdout
+        for fault in ("answer-lost", "false-failure")
+    ]
+    end = "4 passed" if looks else "2 failed, 2 passed"
+    if twice != [not looks] * 2 or end not in done.stdout or done.returncode != (not looks):
+        raise Wrong(f"{RETRIES}, {'looking first' if looks else 'naive'}: {done.stdout[-3000:]}")
 
 
 def check_unfinished(done: subprocess.CompletedProcess[str], folder: Path, style: str) -> None:

@@ -37,7 +37,7 @@ def decide(style: str, offered: list[str], seen: list[tuple[str, Any]]) -> tuple
     """Return the calls to make, or the last text, after the tools called so far answered ``seen``."""
     called = [name for name, _ in seen]
     if CHARGE in offered:
-        return recover(style, [(name, answer.get("answer", "")) for name, answer in seen])
+        return recover(style, offered, [(name, answer.get("answer", "")) for name, answer in seen])
     if style == "endless" and READS[0] in offered:
         return [(READS[0], ID)], ""
     if COMMIT in called:
@@ -51,14 +51,14 @@ def decide(style: str, offered: list[str], seen: list[tuple[str, Any]]) -> tuple
     return ([(COMMIT, ID)], "") if style == "hasty" or within_limit(seen) else ([], ESCALATE)
 
 
-def recover(style: str, seen: list[tuple[str, str]]) -> tuple[Calls, str]:
+def recover(style: str, offered: list[str], seen: list[tuple[str, str]]) -> tuple[Calls, str]:
     """Return the same in the workflow."""
     name, answer = seen[-1] if seen else ("", "")
     if name == CHARGE and answer == "timeout" and style == "careful":
         return [(ASK, INVOICE)], ""
     if not seen or answer == "timeout" or "absent" in answer:
         return [(CHARGE, INVOICE)], ""
-    if name == RECEIPT:
+    if name == RECEIPT or RECEIPT not in offered:
         return [], PAID
     return [(RECEIPT, {"id": INVOICE["id"]})], ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import threading
@@ -115,6 +116,38 @@ def test_a_tools_own_exceptions_are_its_own_and_the_fault_waits_for_an_effect():
     assert [(effect.call, dict(effect.arguments)) for effect in flaky.effects()] == [(2, {"invoice": "good"})]
 
 
+def test_what_the_tool_refused_was_not_called_for_but_something_must_be_done():
+    def pay(invoice):
+        if not invoice.startswith("INV-"):
+            raise ValueError("no such invoice")
+
+    flaky = FlakyTools("no-fault")
+    wrapped = flaky(pay)
+    with pytest.raises(ValueError, match="no such invoice"):
+        wrapped("INV7")
+    with pytest.raises(FlakyFailure, match="done was claimed, and nothing happened, under no-fault"):
+        flaky.check("done")
+    wrapped("INV-7")
+    flaky.check("done")
+
+
+def test_a_refusal_that_nobody_was_told_of_is_no_excuse():
+    """The request came late, and was refused then; who reports it done has made that up."""
+
+    def pay(invoice):
+        if invoice == "INV-7":
+            raise ValueError("closed")
+
+    flaky = FlakyTools("effect-late", late_after=None)
+    wrapped = flaky(pay)
+    with pytest.raises(TimeoutError):
+        wrapped("INV-7")
+    wrapped("INV-8")
+    with pytest.raises(FlakyFailure, match="done was claimed, and pay did not happen") as caught:
+        flaky.check("done")
+    assert "intent   pay(invoice='INV-7')" in str(caught.value)
+
+
 # What the user says of faults
 
 
@@ -215,6 +248,32 @@ def test_the_ledger_holds_what_was_sent_whatever_becomes_of_it():
     flaky.check()
     assert carried_out == [["a"]]
     assert flaky.effects("place")[0].arguments == {"lines": ["a"]}
+
+
+@dataclass
+class Context:
+    """What a framework hands to a tool beside its arguments."""
+
+    paid: list[str]
+
+
+@pytest.mark.parametrize("fault", ["effect-late", "delivered-twice"])
+def test_what_is_done_again_is_done_to_the_same_context(fault):
+    flaky = FlakyTools(fault)
+    pay = flaky(lambda context, invoice: context.paid.append(invoice), intent="invoice", name="pay")
+    context = Context([])
+    with pytest.raises(TimeoutError) if fault == "effect-late" else contextlib.nullcontext():
+        pay(context, "INV-7")
+    with contextlib.suppress(FlakyFailure):
+        flaky.check()
+    assert context.paid == ["INV-7"] * len(flaky.effects())
+    assert len(flaky.effects(pay, invoice="INV-7")) == {"effect-late": 1, "delivered-twice": 2}[fault]
+
+
+def test_an_argument_that_holds_itself_is_no_error_of_the_tool():
+    lines: list[object] = []
+    lines.append(lines)
+    assert FlakyTools("no-fault")(lambda lines: len(lines), name="count")(lines) == 1
 
 
 # Keys

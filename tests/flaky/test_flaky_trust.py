@@ -156,6 +156,16 @@ def test_a_wrong_use_is_one_line(run, body, words):
             "cannot be told by an object of Line",
         ),
         (
+            "from dataclasses import dataclass\n@dataclass(eq=False)\nclass Order: n: int\n"
+            "def pay(order): pass\nepisem_flaky(pay)(Order(1))",
+            "cannot be told by an object of Order",
+        ),
+        (
+            "import numpy\ndef pay(lines): pass\npay = episem_flaky(pay)\n"
+            "pay(numpy.array([1, 2]))\npay(numpy.array([1, 2]))",
+            "pay: whether two calls mean the same cannot be told: ValueError: ",
+        ),
+        (
             "import asyncio\ndef pay(): return asyncio.sleep(0)\nasyncio.run(episem_flaky(pay)())",
             "pay is a plain function and returned something to be awaited",
         ),
@@ -217,4 +227,6 @@ def test_what_was_claimed_is_held_against_what_happened(run):
     assert ran.first_line("test_pays[no-fault-True-not done]") == (
         "not done was claimed, and charge happened, under no-fault"
     )
-    assert ran.first_line("test_pays[no-fault-False-done]") == "done was claimed, and nothing was called"
+    assert (
+        ran.first_line("test_pays[no-fault-False-done]") == "done was claimed, and nothing was called, under no-fault"
+    )
