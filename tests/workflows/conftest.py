@@ -14,8 +14,8 @@ PLANNED = {"over_assignments", "over_worlds"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With ``--dist loadgroup`` one worker plans for all tests that need every controller's plans."""
     for item in items:
-        asked = {*getattr(item, "fixturenames", ()), *getattr(getattr(item, "callspec", None), "params", {}).values()}
-        if PLANNED & {one for one in asked if isinstance(one, str)}:
+        asked = [*getattr(item, "fixturenames", ()), *getattr(getattr(item, "callspec", None), "params", {}).values()]
+        if any(one in PLANNED for one in asked if isinstance(one, str)):
             item.add_marker(pytest.mark.xdist_group("controllers"))
 
 
