@@ -126,6 +126,7 @@ def test_on_ci_a_failure_is_one_line_in_the_summary_and_in_junit(pytester, monke
     assert [found.get("message") for found in tree.iter("failure")] == [f"Failed: {head}"]
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_run_the_same_items(pytester):
     pytester.makepyfile(test_own=TEST)
     result = pytester.runpytest_subprocess("-n2", "-p", "no:cacheprovider", "-q")
@@ -134,6 +135,7 @@ def test_workers_of_xdist_run_the_same_items(pytester):
     assert not (pytester.path / ".episem").exists()
 
 
+@pytest.mark.slow
 def test_a_wrong_marker_is_told_once_a_worker_and_runs_nothing(pytester):
     pytester.makepyfile(test_own=TEST.replace('"answer-lost"', '"answer-last"'))
     result = pytester.runpytest_subprocess("-n1", "-p", "no:cacheprovider", "-q")
