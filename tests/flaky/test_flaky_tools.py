@@ -284,6 +284,9 @@ def test_a_known_key_is_answered_as_before_and_done_once():
     wrapped = flaky(charge, key="key")
     first = wrapped("INV-7", key="a")
     first["number"] = 99
+    second = wrapped("INV-7", key="a")
+    assert second == {"number": 1}
+    second["number"] = 98
     assert wrapped("INV-7", key="a") == {"number": 1}
     assert wrapped("INV-8", key="b") == {"number": 2}
     assert BOOK == ["INV-7", "INV-8"]

@@ -189,6 +189,7 @@ def test_what_nobody_can_count_gives_no_verdict(run, body, words):
 def test_a_call_that_was_broken_off_may_have_happened(run):
     ran = run("""
 import asyncio, pytest
+from pytest_episem import FlakyError
 @pytest.mark.episem_flaky("no-fault")
 @pytest.mark.parametrize("again", [False, True])
 def test_pays(again, episem_flaky):
@@ -205,6 +206,11 @@ def test_pays(again, episem_flaky):
         if again:
             await pay()
     asyncio.run(agent())
+    if not again:
+        for claim in ("done", "not done"):
+            with pytest.raises(FlakyError, match="was broken off: whether it happened is unknown"):
+                episem_flaky.check(claim)
+        episem_flaky.check("not known")
 """)
     assert ran.outcomes == {"test_pays[no-fault-False]": "passed", "test_pays[no-fault-True]": "failed"}
     assert "pay() was broken off, and called again" in ran.texts["test_pays[no-fault-True]"]
