@@ -156,7 +156,9 @@ class Unavailable(Exception):
 
 
 @pytest.mark.parametrize(
-    "error", [Unavailable, Unavailable("off"), lambda given: Unavailable(given["invoice"])], ids=repr
+    "error",
+    [Unavailable, Unavailable("off"), lambda given: Unavailable(given["invoice"])],
+    ids=["class", "instance", "function"],
 )
 def test_a_lost_answer_raises_what_the_user_gave(error):
     with pytest.raises(Unavailable):
