@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -64,7 +65,8 @@ def _code_of(end: BaseException) -> int:
 class ExitGuard:
     """While it is entered, Python code that ends or replaces this process ends it red, after ``last_words``.
 
-    A process that an agent forked is none of ours. What native code does nobody can stop.
+    Rollouts are played in threads: the first that ends the process speaks, and any other waits for that end. A process
+    that an agent forked is none of ours. What native code does nobody can stop.
     """
 
     _ENDING = ("_exit", "execv", "execve")
@@ -74,6 +76,8 @@ class ExitGuard:
         self._last_words = last_words
         self._real: dict[str, Any] = {}
         self._pid = 0
+        self._speaking = threading.RLock()  # never given back: the process ends
+        self._spoke = False
 
     def __enter__(self) -> None:
         self._pid = os.getpid()
@@ -102,12 +106,18 @@ class ExitGuard:
 
     def _end(self, said: str, code: int) -> None:
         try:
-            with contextlib.suppress(BaseException):
-                capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
-                with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-                    say(self._config, self._last_words(f"{said} was called in the middle of the run"))
-                    reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
-                    if reporter is not None:
-                        reporter.flush()
+            self._speaking.acquire()
+            if not self._spoke:  # else saying it called this again
+                self._spoke = True
+                self._say(f"{said} was called in the middle of the run")
         finally:
             self._real["_exit"](code)
+
+    def _say(self, reason: str) -> None:
+        with contextlib.suppress(BaseException):
+            capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
+            with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+                say(self._config, self._last_words(reason))
+                reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+                if reporter is not None:
+                    reporter.flush()

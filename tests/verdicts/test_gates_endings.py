@@ -80,6 +80,30 @@ def test_an_agent_does_not_end_the_session_green(pytester, pair, name):
     assert lines[0].startswith(f"episem gate: FAILED (1 of 300 pairs, finance): {words}")
 
 
+SLOW_TO_SAY = """
+import time
+
+def pytest_sessionstart(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    write_line = reporter.write_line
+
+    def slowly(line, **markup):
+        write_line(line, **markup)
+        time.sleep(0.3)
+
+    reporter.write_line = slowly
+"""
+
+
+def test_rollouts_that_end_the_session_at_the_same_time_are_told_of_once(pytester, pair):
+    pytester.makeconftest(SLOW_TO_SAY)
+    pytester.makepyfile(mine="import os\ndef agent(episode): os._exit(7)\n")
+    ended = pytester.runpytest_subprocess("--episem-agent=mine:agent", pair, "--episem-max-full-ucr=5")
+    assert ended.ret == 7
+    (said,) = [line for line in ended.outlines if "episem gate: " in line]
+    assert said.startswith("episem gate: FAILED (1 of 300 pairs, finance): os._exit(7) was called in the middle")
+
+
 @pytest.mark.slow
 def test_a_child_that_an_agent_forks_may_end_as_it_likes(pytester, pair):
     body = "    if not (child := os.fork()): os._exit(0)\n    os.waitpid(child, 0)\n    return 'Disposition: stopped'\n"
